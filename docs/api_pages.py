@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gem_core.plugins import default_registry
-from gem_core.specs import AgentSpec, CommandSpec, EnvSpec, FamilySpec, KindSpec
+from gem_core.specs import COMMANDS, ENVS, FAMILIES, AgentSpec
 
 __all__ = ["LIBRARIES", "PLUGINS", "api_page", "places", "plugins_page", "registered"]
 
@@ -130,11 +130,10 @@ def _is_all(node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> bool:
 def registered(package: str) -> list[str]:
     """Return the places of the tools, wrappers, agents, ... that a package registers."""
     registry = default_registry()
-    kinds = [spec.load() for spec in registry.list(KindSpec)]
-    left_out = (CommandSpec, EnvSpec, FamilySpec)
+    left_out = (COMMANDS, ENVS, FAMILIES)
     found = {
         _place(*spec.entry_point.split(":"))
-        for kind in kinds
+        for kind in registry.kinds()
         if kind not in left_out
         for spec in registry.list(kind)
         if str(spec.entry_point).startswith(f"{package}.") and not _is_left_out(spec)
@@ -143,5 +142,5 @@ def registered(package: str) -> list[str]:
 
 
 def _is_left_out(spec: Any) -> bool:
-    """Return whether this is an agent for one environment, or a deprecated name."""
-    return isinstance(spec, AgentSpec) and (spec.env is not None or spec.id == "null")
+    """Return whether this is an agent for one environment."""
+    return isinstance(spec, AgentSpec) and spec.env is not None

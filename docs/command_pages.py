@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gem_core.plugins import default_registry
-from gem_core.specs import CommandSpec, load_entry_point
+from gem_core.specs import COMMANDS, load_entry_point
 
 __all__ = ["all_commands", "commands_page", "keys_of"]
 
@@ -44,7 +44,7 @@ class SectionFormatter(click.HelpFormatter):
 
 def all_commands() -> Iterator[tuple[str, click.Command]]:
     """Yield the commands and subcommands of everything that is installed, by what is typed."""
-    for spec in default_registry().list(CommandSpec):
+    for spec in default_registry().list(COMMANDS):
         command: Any = spec.load()
         yield from _below(spec.id, command)
 

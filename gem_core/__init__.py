@@ -3,7 +3,7 @@
 Names are imported when they are first used, so that ``import gem_core`` stays light.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gem_core.lazy import lazy_names
 
@@ -32,16 +32,9 @@ if TYPE_CHECKING:
     from gem_core.secret import Secret
     from gem_core.specs import (
         AgentSpec,
-        CallFormatSpec,
-        CheckSpec,
-        CommandSpec,
         EnvSpec,
-        ExecutorSpec,
-        Family,
-        FamilySpec,
-        KindSpec,
-        MachineProviderSpec,
-        SandboxSpec,
+        Kind,
+        Spec,
         ToolSpec,
         WrapperSpec,
     )
@@ -75,37 +68,15 @@ _MODULES = {
     "secret": ("Secret",),
     "specs": (
         "AgentSpec",
-        "CallFormatSpec",
-        "CheckSpec",
-        "CommandSpec",
         "EnvSpec",
-        "ExecutorSpec",
-        "Family",
-        "FamilySpec",
-        "KindSpec",
-        "MachineProviderSpec",
-        "SandboxSpec",
+        "Kind",
+        "Spec",
         "ToolSpec",
         "WrapperSpec",
     ),
     "tool": ("BaseTool", "Function", "Tool", "ToolCall", "ToolResult"),
     "vector": ("VectorEnv",),
 }
-_MOVED = {
-    "find": ("gem_core", "find_envs"),
-    "FunctionTool": ("gem_tasks", "FunctionTool"),
-    "ToolSet": ("gem_tasks", "ToolSet"),
-    "as_tool": ("gem_tasks", "as_tool"),
-    "AgentSelector": ("gem_rollout", "AgentSelector"),
-    "MultiAgentEnv": ("gem_rollout", "MultiAgentEnv"),
-    "MultiAgentStep": ("gem_rollout", "MultiAgentStep"),
-    "Trajectory": ("gem_rollout", "Trajectory"),
-    "Turn": ("gem_rollout", "Turn"),
-    "as_single": ("gem_rollout", "as_single"),
-    "collect": ("gem_rollout", "collect"),
-    "play_agents": ("gem_rollout", "play_agents"),
-}
-"""Deprecated names, with the module that has them now and their name there."""
 
 __all__ = [
     "Action",
@@ -115,30 +86,23 @@ __all__ = [
     "BaseAgent",
     "BaseEnv",
     "BaseTool",
-    "CallFormatSpec",
-    "CheckSpec",
-    "CommandSpec",
     "Env",
     "EnvSpec",
     "Execution",
-    "ExecutorSpec",
-    "Family",
-    "FamilySpec",
     "Function",
     "GemError",
     "Generation",
     "Info",
-    "KindSpec",
+    "Kind",
     "Layer",
-    "MachineProviderSpec",
     "MachineSpec",
     "Observation",
     "Program",
     "Reply",
     "Sandbox",
     "SandboxSession",
-    "SandboxSpec",
     "Secret",
+    "Spec",
     "Step",
     "Tool",
     "ToolCall",
@@ -165,12 +129,4 @@ __all__ = [
 ]
 
 
-_get, __dir__ = lazy_names(__name__, _MODULES)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MOVED:
-        from gem_core.moved import moved_name  # noqa: PLC0415 - deprecated names only
-
-        return moved_name(f"gem_core.{name}", *_MOVED[name])
-    return _get(name)
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -1,6 +1,5 @@
 """Agents act in environments: the protocol, and the agents that need no model."""
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -235,11 +234,3 @@ class HumanAgent(BaseAgent):
 
     def act(self, observation: Observation, info: Info) -> Action:
         return self._ask(visible_text(observation, info))
-
-
-def __getattr__(name: str) -> Any:
-    if name != "NullAgent":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    message = "NullAgent ('null') is SilentAgent ('silent') now. The old name goes in 0.2."
-    warnings.warn(message, DeprecationWarning, stacklevel=2)
-    return SilentAgent

@@ -13,14 +13,15 @@ from gem_core.resolve import configured, resolve
 from gem_core.sandbox import Sandbox
 from gem_core.seeding import check_seed, child_seed
 from gem_core.specs import (
-    AgentSpec,
+    AGENTS,
+    ENVS,
+    EXECUTORS,
+    MACHINES,
+    SANDBOXES,
+    TOOLS,
     EntryPoint,
     EnvSpec,
-    ExecutorSpec,
-    MachineProviderSpec,
-    SandboxSpec,
-    Spec,
-    ToolSpec,
+    Kind,
 )
 from gem_core.tool import Tool
 
@@ -138,7 +139,7 @@ def make_vec(
     ]
     return VectorEnv(
         factories,
-        executor=resolve(ExecutorSpec, executor).make(),
+        executor=resolve(EXECUTORS, executor).make(),
         autoreset=autoreset,
         on_error=on_error,
     )
@@ -206,7 +207,7 @@ def register(
 
 def find_envs(pattern: str = "*") -> list[EnvSpec]:
     """Return the specs of the environments whose id matches, such as ``game:*-easy``."""
-    return default_registry().list(EnvSpec, pattern)
+    return default_registry().list(ENVS, pattern)
 
 
 def spec(env_id: str) -> EnvSpec:
@@ -215,7 +216,7 @@ def spec(env_id: str) -> EnvSpec:
     Raises:
         UnknownIdError: The id is not registered.
     """
-    return default_registry().find(EnvSpec, env_id)
+    return default_registry().find(ENVS, env_id)
 
 
 def list_envs(pattern: str = "*") -> list[str]:
@@ -234,12 +235,12 @@ def print_envs(pattern: str = "*", *, write: Callable[[str], Any] = print) -> No
 
 def make_tool(tool: str | Mapping[str, Any], **kwargs: Any) -> Tool:
     """Make a tool; see ``make_sandbox`` for the arguments and the errors."""
-    return _make(ToolSpec, tool, kwargs)  # type: ignore[no-any-return]
+    return _make(TOOLS, tool, kwargs)  # type: ignore[no-any-return]
 
 
 def make_agent(agent: str | Mapping[str, Any], **kwargs: Any) -> Agent:
     """Make an agent, such as ``random`` or ``oracle``; see ``make_sandbox``."""
-    return _make(AgentSpec, agent, kwargs)  # type: ignore[no-any-return]
+    return _make(AGENTS, agent, kwargs)  # type: ignore[no-any-return]
 
 
 def make_sandbox(sandbox: str | Mapping[str, Any], **kwargs: Any) -> Sandbox:
@@ -254,12 +255,12 @@ def make_sandbox(sandbox: str | Mapping[str, Any], **kwargs: Any) -> Sandbox:
         UnknownIdError: The id is not registered.
         UnknownKwargError: A parameter that it does not accept.
     """
-    return _make(SandboxSpec, sandbox, kwargs)  # type: ignore[no-any-return]
+    return _make(SANDBOXES, sandbox, kwargs)  # type: ignore[no-any-return]
 
 
 def make_machine_provider(provider: str | Mapping[str, Any], **kwargs: Any) -> MachineProvider:
     """Make a provider of machines, such as ``local``; see ``make_sandbox``."""
-    return _make(MachineProviderSpec, provider, kwargs)  # type: ignore[no-any-return]
+    return _make(MACHINES, provider, kwargs)  # type: ignore[no-any-return]
 
 
 def make_machine(
@@ -284,5 +285,5 @@ def make_machine(
     return made.start(wanted)
 
 
-def _make(kind: type[Spec], part: str | Mapping[str, Any], kwargs: Mapping[str, Any]) -> Any:
+def _make(kind: Kind[Any], part: str | Mapping[str, Any], kwargs: Mapping[str, Any]) -> Any:
     return configured(resolve(kind, part), kwargs).make()

@@ -1,29 +1,14 @@
 """The specs of gem-core itself, registered like those of a plugin."""
 
-from dataclasses import replace
 from typing import Any
 
 from gem_core.hookspecs import hookimpl
 from gem_core.registry import Registry
-from gem_core.specs import AgentSpec, CommandSpec, ExecutorSpec, KindSpec, WrapperSpec
+from gem_core.specs import COMMANDS, EXECUTORS, AgentSpec, Spec, WrapperSpec
 
 __all__ = ["gem_register"]
 
-KINDS: dict[str, tuple[str, str, bool, str]] = {
-    "envs": ("EnvSpec", "env", False, "environments"),
-    "families": ("FamilySpec", "", False, "families of environments"),
-    "tools": ("ToolSpec", "tools", True, "tools that agents call"),
-    "call_formats": ("CallFormatSpec", "", False, "formats of tool calls"),
-    "wrappers": ("WrapperSpec", "wrappers", True, "wrappers of environments"),
-    "agents": ("AgentSpec", "agent", True, "agents that act in environments"),
-    "sandboxes": ("SandboxSpec", "sandbox", False, "sandboxes that run programs"),
-    "machines": ("MachineProviderSpec", "machine", False, "providers of machines"),
-    "executors": ("ExecutorSpec", "", False, "executors of vectors"),
-    "commands": ("CommandSpec", "", False, "commands of gem-core"),
-    "kinds": ("KindSpec", "", False, "kinds of specs"),
-}
-"""The class, the group of Hydra, whether the group takes a list, and a description of each kind."""
-WRAPPERS: dict[str, tuple[str, dict[str, Any], str]] = {
+_WRAPPERS: dict[str, tuple[str, dict[str, Any], str]] = {
     "tools": ("tools:ToolWrapper", {}, "lets the agent call tools"),
     "time_limit": ("time_limit:TimeLimit", {"max_steps": 100}, "truncates long episodes"),
     "concat": ("history:HistoryWrapper", {}, "shows all observations so far"),
@@ -44,19 +29,18 @@ WRAPPERS: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "episode_tracking": ("tracking:EpisodeTracking", {}, "counts steps and sums rewards"),
 }
-AGENTS = {
+_AGENTS = {
     "random": ("RandomAgent", "plays the environment's random actions"),
     "oracle": ("OracleAgent", "plays with the best known agent of the environment"),
     "scripted": ("ScriptedAgent", "plays a fixed list of actions"),
     "silent": ("SilentAgent", "answers with nothing"),
-    "null": ("NullAgent", "deprecated: the agent is called silent"),
     "human": ("HumanAgent", "asks at the terminal"),
 }
-EXECUTORS = {
+_EXECUTORS = {
     "serial": "one after another in the caller's thread",
     "threads": "in a pool of threads, for environments that wait",
 }
-COMMANDS = {
+_COMMANDS = {
     "list": "List what is installed",
     "show": "Show an environment: parameters, rewards, an observation",
     "play": "Play an environment in the terminal",
@@ -67,11 +51,8 @@ COMMANDS = {
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the kinds, and wrappers, agents, executors and commands."""
-    for name, (class_name, group, several, text) in KINDS.items():
-        made = KindSpec(id=name, entry_point=f"gem_core.specs:{class_name}", description=text)
-        registry.add(replace(made, group=group, several=several))
-    for name, (entry_point, kwargs, description) in WRAPPERS.items():
+    """Add wrappers, agents, executors and commands."""
+    for name, (entry_point, kwargs, description) in _WRAPPERS.items():
         registry.add(
             WrapperSpec(
                 id=name,
@@ -80,21 +61,25 @@ def gem_register(registry: Registry) -> None:
                 description=description,
             )
         )
-    for name, (entry_point, description) in AGENTS.items():
+    for name, (entry_point, description) in _AGENTS.items():
         registry.add(
             AgentSpec(id=name, entry_point=f"gem_core.agent:{entry_point}", description=description)
         )
-    for name, description in EXECUTORS.items():
+    for name, description in _EXECUTORS.items():
         registry.add(
-            ExecutorSpec(
+            Spec(
+                kind=EXECUTORS,
                 id=name,
                 entry_point=f"gem_core.vector.{name}:{name.capitalize()}Executor",
                 description=description,
             )
         )
-    for name, description in COMMANDS.items():
+    for name, description in _COMMANDS.items():
         registry.add(
-            CommandSpec(
-                id=name, entry_point=f"gem_core.cli.{name}:command", description=description
+            Spec(
+                kind=COMMANDS,
+                id=name,
+                entry_point=f"gem_core.cli.{name}:command",
+                description=description,
             )
         )

@@ -35,7 +35,16 @@ from gem_core.factory import EnvFactory, make_factory
 from gem_core.mixture import Component, MixtureEnv
 from gem_core.resolve import resolve
 from gem_core.seeding import child_seed
-from gem_core.specs import EnvSpec, ExecutorSpec, Spec, ToolSpec, WrapperSpec, check_kwargs
+from gem_core.specs import (
+    ENVS,
+    EXECUTORS,
+    TOOLS,
+    WRAPPERS,
+    EnvSpec,
+    Kind,
+    Spec,
+    check_kwargs,
+)
 from gem_core.vector import Autoreset, OnError, VectorEnv
 
 __all__ = [
@@ -130,7 +139,7 @@ def build(config: Mapping[str, Any]) -> Any:
         return factory()
     return VectorEnv(
         _copies(factory, vector.num_envs),
-        executor=resolve(ExecutorSpec, vector.executor).make(),
+        executor=resolve(EXECUTORS, vector.executor).make(),
         autoreset=vector.autoreset,
         on_error=vector.on_error,
     )
@@ -189,13 +198,11 @@ def _copies(factory: EnvFactory, count: int) -> list[EnvFactory]:
 
 def _factory(config: Mapping[str, Any], problems: _Problems) -> EnvFactory:
     env = _env(config, problems)
-    tools = [_spec(ToolSpec, *named, problems) for named in _named(config, "tools", problems)]
-    wrappers = [
-        _spec(WrapperSpec, *named, problems) for named in _named(config, "wrappers", problems)
-    ]
+    tools = [_spec(TOOLS, *named, problems) for named in _named(config, "tools", problems)]
+    wrappers = [_spec(WRAPPERS, *named, problems) for named in _named(config, "wrappers", problems)]
     tool_use = config.get("tool_use")
     if isinstance(tool_use, Mapping):
-        _spec(WrapperSpec, "tool_use", {"id": "tools", **tool_use}, problems)
+        _spec(WRAPPERS, "tool_use", {"id": "tools", **tool_use}, problems)
     elif tool_use is not None:
         problems.lines.append(f"tool_use: must be a mapping of parameters; got {tool_use!r}")
     problems.raise_if_any()
@@ -217,14 +224,14 @@ def _env(config: Mapping[str, Any], problems: _Problems) -> EnvSpec | None:
         )
         return None
     if env:
-        return _spec(EnvSpec, "env", env, problems)
+        return _spec(ENVS, "env", env, problems)
     components = {}
     for where, value in _named(config, "mixture", problems):
         entry = dict(value) if isinstance(value, Mapping) else {"id": value}
         weight: Any = entry.pop("weight", 1.0)
         if not isinstance(weight, int | float):
             problems.lines.append(f"{where}.weight: must be a number; got {weight!r}")
-        elif (spec := _spec(EnvSpec, where, entry, problems)) is not None:
+        elif (spec := _spec(ENVS, where, entry, problems)) is not None:
             components[where.partition(".")[2]] = Component(make_factory(spec), weight)
     return EnvSpec(
         id="mixture:" + "_".join(components or ["empty"]),
@@ -248,7 +255,7 @@ def _named(config: Mapping[str, Any], key: str, problems: _Problems) -> Iterator
         problems.lines.append(f"{key}: must be a mapping, a list or an id; got {entries!r}")
 
 
-def _spec(kind: type[S], where: str, value: Any, problems: _Problems) -> S | None:
+def _spec(kind: Kind[S], where: str, value: Any, problems: _Problems) -> S | None:
     """Return the spec with checked parameters, or None after noting the problems."""
     named = isinstance(value, Mapping) and "id" in value
     kwargs = {str(key): value[key] for key in value if key != "id"} if named else {}

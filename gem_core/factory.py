@@ -15,7 +15,7 @@ from gem_core.errors import ConfigError
 from gem_core.optional import seeded
 from gem_core.resolve import configured, resolve
 from gem_core.seeded_env import check_single_agent
-from gem_core.specs import CallFormatSpec, EnvSpec, Spec, ToolSpec, WrapperSpec
+from gem_core.specs import CALL_FORMATS, ENVS, TOOLS, WRAPPERS, EnvSpec, Spec, ToolSpec, WrapperSpec
 from gem_core.tool import Tool, copy_of
 
 __all__ = ["EnvFactory", "Part", "make_call_format", "make_factory"]
@@ -103,9 +103,9 @@ def make_factory(
         options = {"id": "tools", **(tool_use or {})}
         if "call_format" in options:
             options["call_format"] = make_call_format(options["call_format"])
-        tool_wrapper = resolve(WrapperSpec, options)
+        tool_wrapper = resolve(WRAPPERS, options)
     return EnvFactory(
-        spec=configured(resolve(EnvSpec, env_id), kwargs or {}),
+        spec=configured(resolve(ENVS, env_id), kwargs or {}),
         tools=tuple(_tool(part) for part in _parts("tools", tools)),
         wrappers=tuple(_wrapper(part) for part in _parts("wrappers", wrappers)),
         tool_use=tool_wrapper,
@@ -125,11 +125,11 @@ def _tool(part: Part) -> Any:
     if callable(part):
         _check_makes_tool(part)
         return part
-    return part if _is_tool(part) else resolve(ToolSpec, part)  # type: ignore[arg-type]
+    return part if _is_tool(part) else resolve(TOOLS, part)  # type: ignore[arg-type]
 
 
 def _wrapper(part: Part) -> Any:
-    return part if callable(part) else resolve(WrapperSpec, part)  # type: ignore[arg-type]
+    return part if callable(part) else resolve(WRAPPERS, part)  # type: ignore[arg-type]
 
 
 def make_call_format(
@@ -149,7 +149,7 @@ def make_call_format(
         return "tags"
     if isinstance(part, CallFormat):
         return part
-    made: CallFormat = resolve(CallFormatSpec, part).make()
+    made: CallFormat = resolve(CALL_FORMATS, part).make()
     return made
 
 

@@ -16,7 +16,7 @@ group          option                 its place in the config
 =============  =====================  =========================================
 
 Groups whose options land under their own name take lists: ``wrappers=[concat,time_limit]``. Plugins
-declare further groups with a ``KindSpec``.
+declare further groups with a ``Kind``.
 """
 
 import inspect
@@ -34,18 +34,14 @@ from omegaconf import MISSING, OmegaConf
 from gem_core.errors import GemError
 from gem_core.notices import results_alone
 from gem_core.plugins import default_registry
-from gem_core.specs import KindSpec, Spec
+from gem_core.specs import Kind, Spec
 
 __all__ = ["GemConfigSource", "GemSearchPathPlugin", "option_key"]
 
 
-def _kind(group: str) -> Any:
-    return _groups()[group].load()
-
-
-def _groups() -> dict[str, KindSpec]:
+def _groups() -> dict[str, Kind[Any]]:
     """Return the kind of spec of each group."""
-    return {spec.group: spec for spec in default_registry().list(KindSpec) if spec.group}
+    return {kind.group: kind for kind in default_registry().kinds() if kind.group}
 
 
 class GemSearchPathPlugin(SearchPathPlugin):
@@ -104,7 +100,7 @@ class GemConfigSource(ConfigSource):
         if group not in _groups() or not option:
             return None
         try:
-            spec = self._found.get(config_path) or default_registry().find(_kind(group), option)
+            spec = self._found.get(config_path) or default_registry().find(_groups()[group], option)
         except GemError as error:
             self._missing, self._advice = config_path, str(error)
             return None
@@ -121,7 +117,7 @@ class GemConfigSource(ConfigSource):
             return sorted(_groups()) if results_filter != ObjectType.CONFIG else []
         if config_path not in _groups() or results_filter == ObjectType.GROUP:
             return []
-        options = [spec.config_path for spec in default_registry().list(_kind(config_path))]
+        options = [spec.config_path for spec in default_registry().list(_groups()[config_path])]
         group, _, missing = self._missing.partition("/")
         self._missing = ""
         return get_close_matches(missing, options, 5) if group == config_path else options

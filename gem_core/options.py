@@ -19,7 +19,7 @@ from click.shell_completion import (
 )
 
 from gem_core.plugins import default_registry
-from gem_core.specs import EnvSpec, KindSpec, Spec
+from gem_core.specs import ENVS, Kind, Spec
 
 __all__ = [
     "add_bash_completion",
@@ -76,7 +76,7 @@ def message_of(error: Exception) -> str:
     return visible(text)
 
 
-def completions(specs: Iterable[Spec], prefix: str = "") -> list[CompletionItem]:
+def completions(specs: Iterable[Spec | Kind[Any]], prefix: str = "") -> list[CompletionItem]:
     """Return the ids of specs as completions, each after a prefix."""
     return [CompletionItem(prefix + spec.id, help=spec.description) for spec in specs]
 
@@ -85,7 +85,7 @@ def complete_envs(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Return the environments whose id begins with what was typed so far."""
-    return completions(default_registry().list(EnvSpec, f"{incomplete}*"))
+    return completions(default_registry().list(ENVS, f"{incomplete}*"))
 
 
 kind_option = click.option(
@@ -94,7 +94,7 @@ kind_option = click.option(
     show_default=True,
     help="envs, tools, ...; 'gem-core list --kind kinds' shows all.",
     shell_complete=lambda _c, _p, start: completions(
-        default_registry().list(KindSpec, f"{start}*")
+        kind for kind in default_registry().kinds() if kind.id.startswith(start)
     ),
 )
 

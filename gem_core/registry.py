@@ -1,14 +1,14 @@
 """The registry: specs by kind and id, and the families that resolve ids on demand."""
 
 import fnmatch
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from gem_core.errors import DuplicateIdError, UnknownIdError, near_names
 from gem_core.known import install_hint
-from gem_core.specs import EnvSpec, Family, FamilySpec, Spec
+from gem_core.specs import ENVS, FAMILIES, KINDS, EnvSpec, Family, Kind, Spec
 
 __all__ = ["Registry"]
 
@@ -27,27 +27,31 @@ class Registry:
     """
 
     def __init__(self, explain_unknown: Callable[[], str] = lambda: "") -> None:
-        self._specs: dict[str, dict[str, Spec]] = {}
+        self._specs: dict[str, dict[str, Spec]] = {kind.id: {} for kind in KINDS}
+        self._kinds: dict[str, Kind[Any]] = {kind.id: kind for kind in KINDS}
         self._clashes: dict[tuple[str, str], tuple[str, str]] = {}
         self._families: dict[str, Family] = {}
         self._explain_unknown = explain_unknown
         self._source = ""
         self._pending: list[Spec] | None = None
 
-    def add(self, *specs: Spec) -> None:
-        """Add specs of any kind.
+    def add(self, *specs: Spec | Kind[Any]) -> None:
+        """Add specs of any kind, and kinds that may have no specs yet.
 
         Raises:
             DuplicateIdError: The id is taken. While a plugin registers, clashes with other
-                distributions are collected instead.
+                distributions are collected instead. Or another kind has the id of the spec's kind.
         """
         for spec in specs:
+            if isinstance(spec, Kind):
+                self._know(spec)
+                continue
             sourced = replace(spec, source=spec.source or self._source)
             if self._pending is not None:
                 _refuse_twin(sourced, self._pending)
                 self._pending.append(sourced)
                 continue
-            known = self._specs.get(spec.kind, {}).get(spec.id)
+            known = self._of_kind(spec.kind).get(spec.id)
             if known is not None:
                 raise DuplicateIdError(_clash_message(spec, known.source, sourced.source))
             self._store(sourced)
@@ -64,25 +68,51 @@ class Registry:
         try:
             yield clashes
             for spec in self._pending:
-                known = self._specs.get(spec.kind, {}).get(spec.id)
+                known = self._of_kind(spec.kind).get(spec.id)
                 if known is None:
                     self._store(spec)
                 else:
                     clashes.append(
                         DuplicateIdError(_clash_message(spec, known.source, spec.source))
                     )
-                    self._clashes[spec.kind, spec.id] = (known.source, spec.source)
+                    self._clashes[spec.kind.id, spec.id] = (known.source, spec.source)
         finally:
             self._source, self._pending = "", None
 
-    def _store(self, spec: Spec) -> None:
-        self._specs.setdefault(spec.kind, {})[spec.id] = spec
+    def _of_kind(self, kind: Kind[Any]) -> Mapping[str, Spec]:
+        return self._specs.get(kind.id, {})
 
-    def find(self, kind: type[S], spec_id: str) -> S:
+    def _store(self, spec: Spec) -> None:
+        self._know(spec.kind)
+        self._specs.setdefault(spec.kind.id, {})[spec.id] = spec
+
+    def _know(self, kind: Kind[Any]) -> None:
+        known = self._kinds.setdefault(kind.id, kind)
+        if known != kind:
+            raise DuplicateIdError(f"There are two kinds {kind.id!r}: {known!r} and {kind!r}.")
+
+    def kinds(self) -> list[Kind[Any]]:
+        """Return the kinds of specs, sorted by id: those of gem-core, and those that have specs."""
+        return [self._kinds[kind_id] for kind_id in sorted(self._kinds)]
+
+    def kind(self, kind_id: str) -> Kind[Any]:
+        """Return the kind of an id, such as ``tools``.
+
+        Raises:
+            UnknownIdError: There is none; the message lists all.
+        """
+        if kind_id not in self._kinds:
+            raise UnknownIdError(
+                f"Unknown kind {kind_id!r}.{near_names(kind_id, self._kinds)} There are: "
+                f"{', '.join(sorted(self._kinds))}. {install_hint('kind', kind_id)}".rstrip()
+            )
+        return self._kinds[kind_id]
+
+    def find(self, kind: Kind[S], spec_id: str) -> S:
         """Return the spec of an id.
 
         Args:
-            kind: ``EnvSpec``, ``ToolSpec``, ...
+            kind: ``ENVS``, ``TOOLS``, ...
             spec_id: The id; a config path (``game/Wordle-v0``) works as well, and for some kinds an
                 entry point (``my_package:MyClass``).
 
@@ -92,18 +122,18 @@ class Registry:
             DuplicateIdError: Two distributions registered it.
         """
         if not isinstance(spec_id, str):
-            raise UnknownIdError(f"The id of a {kind.kind} is text; got {spec_id!r}.")
-        known = self._specs.get(kind.kind, {})
+            raise UnknownIdError(f"The id of a {kind} is text; got {spec_id!r}.")
+        known = self._of_kind(kind)
         for candidate in _spellings(spec_id):
-            if (kind.kind, candidate) in self._clashes:
-                first, second = self._clashes[kind.kind, candidate]
+            if (kind.id, candidate) in self._clashes:
+                first, second = self._clashes[kind.id, candidate]
                 raise DuplicateIdError(_clash_message(known[candidate], first, second))
             if candidate in known:
                 return known[candidate]  # type: ignore[return-value]
-            if kind is EnvSpec and (spec := self._from_family(candidate)) is not None:
+            if kind == ENVS and (spec := self._from_family(candidate)) is not None:
                 return spec  # type: ignore[return-value]
         if kind.by_entry_point and ":" in spec_id:
-            return kind(id=spec_id, entry_point=spec_id)
+            return kind.of(spec_id)
         raise UnknownIdError(self._unknown_message(kind, spec_id))
 
     def named(self, spec_id: str) -> list[Spec]:
@@ -120,20 +150,20 @@ class Registry:
 
     def _sourced(self, namespace: str, found: EnvSpec) -> EnvSpec:
         """Return a spec from a family, with the family's source."""
-        return replace(found, source=self._specs[FamilySpec.kind][namespace].source)
+        return replace(found, source=self._specs[FAMILIES.id][namespace].source)
 
     def _family(self, namespace: str) -> Family | None:
-        spec = self._specs.get(FamilySpec.kind, {}).get(namespace)
+        spec = self._of_kind(FAMILIES).get(namespace)
         if spec is None:
             return None
         if namespace not in self._families:
             self._families[namespace] = spec.make()
         return self._families[namespace]
 
-    def _unknown_message(self, kind: type[Spec], spec_id: str) -> str:
-        if hint := install_hint(kind.kind, spec_id):
-            return f"Unknown {kind.kind} {spec_id!r}. {hint}"
-        if kind.namespace_required:  # a config path is the same id with a slash
+    def _unknown_message(self, kind: Kind[Any], spec_id: str) -> str:
+        if hint := install_hint(kind.name, spec_id):
+            return f"Unknown {kind} {spec_id!r}. {hint}"
+        if kind == ENVS:  # a config path is the same id with a slash
             spec_id = spec_id.replace("/", ":", 1) if ":" not in spec_id else spec_id
         ids = [spec.id for spec in self.list(kind)]
         near = near_names(spec_id, ids)
@@ -143,26 +173,26 @@ class Registry:
             listed = ", ".join(sorted(ids)[:8]) + (", ..." if len(ids) > 8 else "")
             near = f" There are: {listed}."
         elif not ids:
-            near = f" No {kind.kind} is installed."
-        return " ".join(f"Unknown {kind.kind} {spec_id!r}.{near} {self._explain_unknown()}".split())
+            near = f" No {kind} is installed."
+        return " ".join(f"Unknown {kind} {spec_id!r}.{near} {self._explain_unknown()}".split())
 
-    def list(self, kind: type[S], pattern: str = "*") -> list[S]:
+    def list(self, kind: Kind[S], pattern: str = "*") -> list[S]:
         """Return the specs of a kind whose id matches a pattern of ``*`` and ``?``, sorted by id.
 
         Ids that two distributions register are left out, and so are families whose listing fails;
         ``find`` raises the error.
         """
-        families = self._family_specs() if kind is EnvSpec else ()
+        families = self._family_specs() if kind == ENVS else ()
         specs: dict[str, Spec] = {spec.id: spec for spec in families}
-        specs.update(self._specs.get(kind.kind, {}))
+        specs.update(self._of_kind(kind))
         return [
             spec  # type: ignore[misc]
             for spec_id, spec in sorted(specs.items())
-            if fnmatch.fnmatchcase(spec_id, pattern) and (kind.kind, spec_id) not in self._clashes
+            if fnmatch.fnmatchcase(spec_id, pattern) and (kind.id, spec_id) not in self._clashes
         ]
 
     def _family_specs(self) -> Iterable[EnvSpec]:
-        for namespace in self._specs.get(FamilySpec.kind, {}):
+        for namespace in self._of_kind(FAMILIES):
             try:
                 family = self._family(namespace)
                 ids = list(family.ids()) if family is not None else []
@@ -171,7 +201,7 @@ class Registry:
                 continue
             yield from (self._sourced(namespace, spec) for spec in found if spec is not None)
 
-    def make(self, kind: type[Spec], spec_id: str, **kwargs: Any) -> Any:
+    def make(self, kind: Kind[Any], spec_id: str, **kwargs: Any) -> Any:
         """Make the object that an id names; it raises as ``find`` and ``Spec.make`` do."""
         return self.find(kind, spec_id).make(**kwargs)
 

@@ -5,18 +5,18 @@ from typing import Any, TypeVar
 
 from gem_core.errors import ConfigError
 from gem_core.plugins import default_registry
-from gem_core.specs import Spec, check_kwargs
+from gem_core.specs import Kind, Spec, check_kwargs
 
 __all__ = ["configured", "resolve"]
 
 S = TypeVar("S", bound=Spec)
 
 
-def resolve(kind: type[S], part: str | Mapping[str, Any] | Spec) -> S:
+def resolve(kind: Kind[S], part: str | Mapping[str, Any] | Spec) -> S:
     """Return the spec that a part names, with the part's parameters.
 
     Args:
-        kind: ``EnvSpec``, ``ToolSpec``, ...
+        kind: ``ENVS``, ``TOOLS``, ...
         part: An id; a mapping with an ``id`` and parameters; or a spec, which is returned.
 
     Raises:
@@ -24,15 +24,15 @@ def resolve(kind: type[S], part: str | Mapping[str, Any] | Spec) -> S:
         UnknownIdError: No spec of this kind has the id.
         UnknownKwargError: A parameter that the entry point does not accept.
     """
-    if isinstance(part, kind):
-        return part
+    if isinstance(part, Spec) and part.kind == kind:
+        return part  # type: ignore[return-value]
     if isinstance(part, str):
         return default_registry().find(kind, part)
     if not isinstance(part, Mapping):
-        raise ConfigError(f"The {kind.kind} must be an id or a mapping with an id; got {part!r}.")
+        raise ConfigError(f"The {kind} must be an id or a mapping with an id; got {part!r}.")
     kwargs = dict(part)
     if "id" not in kwargs:
-        raise ConfigError(f"The mapping of the {kind.kind} needs an 'id'; got {kwargs!r}.")
+        raise ConfigError(f"The mapping of the {kind} needs an 'id'; got {kwargs!r}.")
     return configured(default_registry().find(kind, kwargs.pop("id")), kwargs)
 
 

@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import ModuleType
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from gem_core.errors import (
     EntryPointError,
@@ -26,17 +26,21 @@ from gem_core.notices import notice_after
 from gem_core.stateful import copy_of
 
 __all__ = [
+    "AGENTS",
+    "CALL_FORMATS",
+    "COMMANDS",
+    "ENVS",
+    "EXECUTORS",
+    "FAMILIES",
+    "KINDS",
+    "MACHINES",
+    "SANDBOXES",
+    "TOOLS",
+    "WRAPPERS",
     "AgentSpec",
-    "CallFormatSpec",
-    "CheckSpec",
-    "CommandSpec",
     "EnvSpec",
-    "ExecutorSpec",
     "Family",
-    "FamilySpec",
-    "KindSpec",
-    "MachineProviderSpec",
-    "SandboxSpec",
+    "Kind",
     "Spec",
     "ToolSpec",
     "WrapperSpec",
@@ -48,6 +52,49 @@ _NAME = r"[A-Za-z0-9_.-]+"
 _ID = re.compile(rf"(?:(?P<namespace>[A-Za-z_][A-Za-z0-9_.-]*):)?(?P<rest>{_NAME}(?:/{_NAME})*)")
 
 EntryPoint = str | Callable[..., Any]
+S = TypeVar("S", bound="Spec")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind(Generic[S]):
+    """A kind of spec: what its specs make, and where they are chosen.
+
+    A library or a plugin declares it as a constant; it is known with the first spec of the kind.
+
+    Args:
+        id: Its name in ``gem-core list --kind``, such as ``losses``.
+        name: One of its kind in messages, such as ``loss``.
+        description: One line for listings.
+        group: The group of Hydra that has these specs as options; empty for none.
+        several: Whether the group takes a list, and each option has its own place in the config.
+        given: Number of leading parameters of entry points that are not configuration, such as the
+            environment to wrap.
+        by_entry_point: Whether ``module:attribute`` can be written where an id is expected.
+        check: Entry point of the check of its contract, which takes the id of a spec and returns a
+            ``gem_core.testing.Report``, or None; empty if loading a spec is all there is to check.
+        spec: Entry point of the class of its specs, if they have fields or methods of their own.
+    """
+
+    id: str
+    name: str
+    description: str
+    group: str = ""
+    several: bool = False
+    given: int = 0
+    by_entry_point: bool = False
+    check: str = ""
+    spec: str = ""
+
+    def of(self, entry_point: str) -> S:
+        """Return a spec of an entry point, which is its id too."""
+        if self.spec:
+            made: S = load_entry_point(self.spec)(id=entry_point, entry_point=entry_point)
+            return made
+        return Spec(kind=self, id=entry_point, entry_point=entry_point)  # type: ignore[return-value]
+
+    def __str__(self) -> str:
+        """Return its name for messages."""
+        return self.name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,30 +102,30 @@ class Spec:
     """A description of something that can be made by name.
 
     Args:
+        kind: Its kind.
         id: The name, ``namespace:rest`` or ``rest``.
         entry_point: ``"package.module:attribute"``, or a callable.
         kwargs: Arguments of the entry point; the caller may override them.
         description: One line for listings.
+        metadata: What a reader should know, by name. Of environments: ``teaches``, ``score`` (what
+            a reward means), ``needs`` (software or data), ``data`` (where it comes from) and its
+            ``license``.
         source: The distribution that registered it; the registry fills it in.
     """
 
-    kind: ClassVar[str]
-    namespace_required: ClassVar[bool] = False
-    given: ClassVar[int] = 0
-    """Number of leading parameters that are not configuration, such as the one to wrap."""
-    by_entry_point: ClassVar[bool] = False
-    """Whether ``module:attribute`` can be written where an id is expected."""
-
+    kind: Kind[Any]
     id: str
     entry_point: EntryPoint
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     description: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
     source: str = ""
 
     def __post_init__(self) -> None:
         match = _ID.fullmatch(self.id) if isinstance(self.id, str) else None
-        if match is None or (self.namespace_required and match["namespace"] is None):
-            form = "namespace:rest" if self.namespace_required else "rest or namespace:rest"
+        needs_namespace = self.kind == ENVS
+        if match is None or (needs_namespace and match["namespace"] is None):
+            form = "namespace:rest" if needs_namespace else "rest or namespace:rest"
             raise InvalidIdError(
                 f"{self.id!r} is not an id of the form {form}, with letters, digits, "
                 f"'_', '.' and '-' (for example 'game:Wordle-v0-easy')."
@@ -115,7 +162,7 @@ class Spec:
         Raises:
             EntryPointError: The entry point cannot be loaded.
         """
-        found = list(inspect.signature(self.load()).parameters.values())[self.given :]
+        found = list(inspect.signature(self.load()).parameters.values())[self.kind.given :]
         named = [p for p in found if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
         return {p.name: p.default for p in named} | dict(self.kwargs)
 
@@ -140,6 +187,81 @@ class Spec:
         return replace(self, kwargs={**self.kwargs, **kwargs}) if kwargs else self
 
 
+_CHECKS = "gem_core.testing.spec_checks"
+ENVS: "Kind[EnvSpec]" = Kind(id="envs", name="environment", description="environments", group="env")
+FAMILIES: Kind[Spec] = Kind(
+    id="families",
+    name="family",
+    description="families of environments",
+    check=f"{_CHECKS}:check_family",
+)
+"""The id of a family is the namespace of its environments; its entry point returns a ``Family``."""
+TOOLS: "Kind[ToolSpec]" = Kind(
+    id="tools",
+    name="tool",
+    description="tools that agents call",
+    group="tools",
+    several=True,
+    check=f"{_CHECKS}:check_tool_spec",
+)
+CALL_FORMATS: Kind[Spec] = Kind(
+    id="call_formats", name="call format", description="formats of tool calls"
+)
+"""Entry points return a ``CallFormat``."""
+WRAPPERS: "Kind[WrapperSpec]" = Kind(
+    id="wrappers",
+    name="wrapper",
+    description="wrappers of environments",
+    group="wrappers",
+    several=True,
+    given=1,
+    check=f"{_CHECKS}:check_wrapper",
+)
+AGENTS: "Kind[AgentSpec]" = Kind(
+    id="agents",
+    name="agent",
+    description="agents that act in environments",
+    group="agent",
+    several=True,
+    check="gem_core.testing.agent_checks:check_agent",
+)
+SANDBOXES: Kind[Spec] = Kind(
+    id="sandboxes", name="sandbox", description="sandboxes that run programs", group="sandbox"
+)
+"""Entry points return a ``Sandbox``."""
+MACHINES: Kind[Spec] = Kind(
+    id="machines", name="machine", description="providers of machines", group="machine"
+)
+"""Entry points return a ``MachineProvider``."""
+EXECUTORS: Kind[Spec] = Kind(
+    id="executors",
+    name="executor",
+    description="executors of vectors",
+    check=f"{_CHECKS}:check_executor",
+)
+"""Entry points return an ``Executor`` of the environments of a vector."""
+COMMANDS: Kind[Spec] = Kind(
+    id="commands",
+    name="command",
+    description="commands of gem-core",
+    check=f"{_CHECKS}:check_command",
+)
+"""Entry points are a ``click.Command``, a subcommand of ``gem-core``."""
+KINDS: tuple[Kind[Any], ...] = (
+    ENVS,
+    FAMILIES,
+    TOOLS,
+    CALL_FORMATS,
+    WRAPPERS,
+    AGENTS,
+    SANDBOXES,
+    MACHINES,
+    EXECUTORS,
+    COMMANDS,
+)
+"""The kinds of gem-core itself."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class EnvSpec(Spec):
     """An environment.
@@ -156,19 +278,14 @@ class EnvSpec(Spec):
         varies: Whether episodes depend on the seed; False for a puzzle with a single start.
         check_kwargs: Parameters with which the conformance kit makes it, such as data of its own
             and short time limits.
-        metadata: What a reader should know, by name: ``teaches``, ``score`` (what a reward means),
-            ``needs`` (software or data), ``data`` (where it comes from) and its ``license``.
     """
 
-    kind: ClassVar[str] = "environment"
-    namespace_required: ClassVar[bool] = True
-
+    kind: Kind[Any] = field(default=ENVS, init=False, repr=False)
     oracle: EntryPoint | None = None
     return_range: tuple[float, float] | None = None
     oracle_return: float | None = None
     varies: bool = True
     check_kwargs: Mapping[str, Any] = field(default_factory=dict)
-    metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,8 +297,7 @@ class ToolSpec(Spec):
         examples: Actions that call it and succeed; the conformance kit runs them.
     """
 
-    kind: ClassVar[str] = "tool"
-
+    kind: Kind[Any] = field(default=TOOLS, init=False, repr=False)
     examples: tuple[str, ...] = ()
 
     def load(self) -> Callable[..., Any]:
@@ -192,18 +308,10 @@ class ToolSpec(Spec):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CallFormatSpec(Spec):
-    """A format of tool calls; its entry point returns a ``CallFormat``."""
-
-    kind: ClassVar[str] = "call format"
-
-
-@dataclass(frozen=True, kw_only=True)
 class WrapperSpec(Spec):
     """A wrapper; its entry point takes the environment first and returns the wrapped one."""
 
-    kind: ClassVar[str] = "wrapper"
-    given: ClassVar[int] = 1
+    kind: Kind[Any] = field(default=WRAPPERS, init=False, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,47 +323,8 @@ class AgentSpec(Spec):
         env: Id of an environment for the conformance kit, if the agent cannot play any other.
     """
 
-    kind: ClassVar[str] = "agent"
-
+    kind: Kind[Any] = field(default=AGENTS, init=False, repr=False)
     env: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class SandboxSpec(Spec):
-    """A sandbox; its entry point returns a ``Sandbox``."""
-
-    kind: ClassVar[str] = "sandbox"
-
-
-@dataclass(frozen=True, kw_only=True)
-class MachineProviderSpec(Spec):
-    """A provider of machines; its entry point returns a ``MachineProvider``."""
-
-    kind: ClassVar[str] = "machine"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExecutorSpec(Spec):
-    """An executor of the environments of a vector; its entry point returns an ``Executor``."""
-
-    kind: ClassVar[str] = "executor"
-
-
-@dataclass(frozen=True, kw_only=True)
-class CheckSpec(Spec):
-    """A conformance check that a library brings; its id is the kind of spec that it checks.
-
-    Its entry point takes the id of a spec and returns a ``gem_core.testing.Report``.
-    """
-
-    kind: ClassVar[str] = "check"
-
-
-@dataclass(frozen=True, kw_only=True)
-class CommandSpec(Spec):
-    """A subcommand of ``gem-core``; its entry point is a ``click.Command``."""
-
-    kind: ClassVar[str] = "command"
 
 
 class Family(Protocol):
@@ -266,29 +335,6 @@ class Family(Protocol):
 
     def spec(self, env_id: str) -> EnvSpec | None:
         """Return the spec of ``env_id``, or None if the family has no such environment."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FamilySpec(Spec):
-    """A family of environments; its id is their namespace, its entry point returns a ``Family``."""
-
-    kind: ClassVar[str] = "family"
-
-
-@dataclass(frozen=True, kw_only=True)
-class KindSpec(Spec):
-    """A kind of spec, which a library or a plugin can declare; its entry point is the class.
-
-    Args:
-        id: Its name in ``gem-core list --kind``, such as ``tools``.
-        group: The group of Hydra that has these specs as options; empty for none.
-        several: Whether the group takes a list, and each option has its own place in the config.
-    """
-
-    kind: ClassVar[str] = "kind"
-
-    group: str = ""
-    several: bool = False
 
 
 NOTICE_SECONDS = 10.0

@@ -82,14 +82,6 @@ def test_the_silent_agent_answers_with_nothing() -> None:
     assert play(SilentAgent(), Echo(), 2) == ["", ""]
 
 
-def test_the_silent_agent_has_its_old_names_with_a_warning() -> None:
-    with pytest.warns(DeprecationWarning, match="'silent'"):
-        assert isinstance(gem_core.make_agent("null"), SilentAgent)
-    with pytest.warns(DeprecationWarning, match="SilentAgent"):
-        from gem_core.agent import NullAgent
-    assert NullAgent is SilentAgent
-
-
 def test_a_person_is_asked_with_all_that_belongs_to_the_observation() -> None:
     asked: list[str] = []
 

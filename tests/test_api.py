@@ -33,6 +33,7 @@ from gem_core.errors import (
 )
 from gem_core.plugins import default_registry
 from gem_core.seeding import child_seed
+from gem_core.specs import TOOLS
 from gem_core.wrappers import EpisodeTracking, HistoryWrapper, TimeLimit, ToolWrapper
 
 # Worker processes get these classes by value: they need not find this file.
@@ -173,7 +174,7 @@ class TestMake:
 
     def test_takes_tools_as_ids_and_mappings(self) -> None:
         registry = default_registry()
-        if not any(spec.id == "test:echo" for spec in registry.list(ToolSpec)):
+        if not any(spec.id == "test:echo" for spec in registry.list(TOOLS)):
             registry.add(ToolSpec(id="test:echo", entry_point=Echo))
         for tool, prefix in (("test:echo", ""), ({"id": "test:echo", "prefix": "> "}, "> ")):
             env = gem_core.make(ROOM, tools=[tool])

@@ -21,14 +21,14 @@ from gem_core import Action, AsyncEnv, BaseEnv, Env, GemError, Info, Observation
 from gem_core.errors import ConfigError, EnvironmentFault, UnknownIdError, UnknownKwargError
 from gem_core.plugins import default_registry
 from gem_core.seeding import child_seed
-from gem_core.specs import ExecutorSpec
+from gem_core.specs import EXECUTORS
 from gem_core.vector import VectorEnv
 
 pytestmark = pytest.mark.timeout(60)
 # Worker processes get these classes by value: they need not find this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
-EXECUTORS = ["serial", "threads", "processes"]
+NAMES = ["serial", "threads", "processes"]
 GAMES = some(gem_core.list_envs("game:*"))
 ENVS_PER_GAME = 2
 STEPS = 30
@@ -144,7 +144,7 @@ def make_vector(children: Callable[[], set[str]]) -> Iterator[Callable[..., Vect
         make_envs: Any, executor: str, *, max_workers: int | None = None, **kwargs: Any
     ) -> VectorEnv:
         arguments = {} if max_workers is None else {"max_workers": max_workers}
-        runs = default_registry().make(ExecutorSpec, executor, **arguments)
+        runs = default_registry().make(EXECUTORS, executor, **arguments)
         made.append(VectorEnv(make_envs, executor=runs, **kwargs))
         return made[-1]
 
@@ -216,7 +216,7 @@ class TestTheSameSeed:
         assert games_in_processes[env_id] == alone
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("executor", EXECUTORS)
+    @pytest.mark.parametrize("executor", NAMES)
     @pytest.mark.parametrize("max_workers", [1, 3])
     def test_gives_the_same_episodes_with_any_number_of_workers(
         self, make_vector: Callable[..., VectorEnv], executor: str, max_workers: int
@@ -230,7 +230,7 @@ class TestTheSameSeed:
         assert vector.reset(seed=3)[0] == [own[0] for own in log]
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("executor", EXECUTORS)
+    @pytest.mark.parametrize("executor", NAMES)
     def test_plays_on_exactly_from_a_snapshot_taken_under_another_executor(
         self, make_vector: Callable[..., VectorEnv], executor: str
     ) -> None:
@@ -246,7 +246,7 @@ class TestTheSameSeed:
         assert vector.snapshot() == origin.snapshot()
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("executor", NAMES)
 class TestEveryExecutor:
     @pytest.mark.slow
     def test_can_be_used_after_it_has_raised_a_fault(
@@ -375,7 +375,7 @@ class TestEveryExecutor:
         self, make_vector: Callable[..., VectorEnv], executor: str
     ) -> None:
         with pytest.raises(UnknownKwargError, match="takes no argument 'workers'"):
-            default_registry().make(ExecutorSpec, executor, workers=2)
+            default_registry().make(EXECUTORS, executor, workers=2)
         assert make_vector([Counter], executor).num_envs == 1
 
 
@@ -474,7 +474,7 @@ class TestThreads:
     @pytest.mark.parametrize("max_workers", [0, -1])
     def test_a_pool_needs_a_worker(self, executor: str, max_workers: int) -> None:
         with pytest.raises(ConfigError, match="max_workers must be at least 1"):
-            default_registry().make(ExecutorSpec, executor, max_workers=max_workers)
+            default_registry().make(EXECUTORS, executor, max_workers=max_workers)
 
     def test_an_unknown_executor_is_refused(self) -> None:
         with pytest.raises(UnknownIdError, match="Did you mean 'threads'"):

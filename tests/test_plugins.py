@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import gem_core
-from gem_core import WrapperSpec
 from gem_core.errors import GemError
 from gem_core.plugins import PluginStatus, default_registry, load_plugins
+from gem_core.specs import WRAPPERS
 
 GAME = "game:GuessTheNumber-v0-easy"
 
@@ -253,7 +253,7 @@ def test_a_broken_plugin_that_is_not_selected_is_not_even_imported(
 @pytest.mark.slow
 def test_the_parts_of_core_are_there_without_any_plugin(look: Look) -> None:
     assert {status["state"] for status in look(selected="")["report"].values()} == {"not selected"}
-    assert "episode_tracking" in [spec.id for spec in default_registry().list(WrapperSpec)]
+    assert "episode_tracking" in [spec.id for spec in default_registry().list(WRAPPERS)]
 
 
 @pytest.mark.slow

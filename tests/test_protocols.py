@@ -7,8 +7,7 @@ import random
 import gem_core
 from gem_core import Agent, Env, EnvSpec, Step, make, make_vec
 from gem_core.errors import EpisodeEndedError
-from gem_core.testing import check_env
-from gem_rollout.testing import check_agent
+from gem_core.testing import check_agent, check_env
 
 
 class PlainEnv:

@@ -2,17 +2,28 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Sized
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 import gem_core
 from gem_core.errors import DuplicateIdError, EntryPointError, InvalidIdError, UnknownIdError
-from gem_core.known import KNOWN
-from gem_core.plugins import default_registry, load_plugins
+from gem_core.known import known_ids
+from gem_core.plugins import default_registry
 from gem_core.registry import Registry
-from gem_core.specs import AgentSpec, EnvSpec, FamilySpec, KindSpec, Spec, ToolSpec
+from gem_core.specs import (
+    AGENTS,
+    ENVS,
+    EXECUTORS,
+    FAMILIES,
+    TOOLS,
+    WRAPPERS,
+    EnvSpec,
+    Kind,
+    Spec,
+    ToolSpec,
+)
 
 
 def made(**kwargs: Any) -> dict[str, Any]:
@@ -48,16 +59,16 @@ class TestFinding:
     def test_an_id_and_its_config_path_find_the_same_spec(self, registry: Registry) -> None:
         registry.add(env_spec("game:Wordle-v0"), env_spec("hf:org/data"))
         for found in ("game:Wordle-v0", "game/Wordle-v0"):
-            assert registry.find(EnvSpec, found).id == "game:Wordle-v0"
+            assert registry.find(ENVS, found).id == "game:Wordle-v0"
         for found in ("hf:org/data", "hf/org/data"):
-            assert registry.find(EnvSpec, found).id == "hf:org/data"
+            assert registry.find(ENVS, found).id == "hf:org/data"
 
     def test_kinds_have_ids_of_their_own(self, registry: Registry) -> None:
         registry.add(env_spec("a:x"), ToolSpec(id="a:x", entry_point=made, kwargs={"tool": 1}))
-        assert registry.make(EnvSpec, "a:x") == {}
-        assert registry.make(ToolSpec, "a:x") == {"tool": 1}
+        assert registry.make(ENVS, "a:x") == {}
+        assert registry.make(TOOLS, "a:x") == {"tool": 1}
         with pytest.raises(UnknownIdError, match=r"Unknown agent 'a:x'. No agent is installed."):
-            registry.find(AgentSpec, "a:x")
+            registry.find(AGENTS, "a:x")
 
     @pytest.mark.parametrize(
         ("asked", "suggested"),
@@ -73,34 +84,34 @@ class TestFinding:
     ) -> None:
         registry.add(env_spec("game:Wordle-v0"), env_spec("game:Hangman-v0"), env_spec("qa:NQ"))
         with pytest.raises(UnknownIdError) as caught:
-            registry.find(EnvSpec, asked)
+            registry.find(ENVS, asked)
         assert f"Unknown environment {asked!r}. Did you mean" in str(caught.value)
         assert repr(suggested) in str(caught.value)
 
     def test_an_id_like_no_other_is_answered_with_what_there_is(self, registry: Registry) -> None:
         registry.add(*(env_spec(f"game:Game{number}") for number in range(20)))
         with pytest.raises(UnknownIdError, match=r"There are: game:Game0, .*, \.\.\.") as caught:
-            registry.find(EnvSpec, "zzz:???")
+            registry.find(ENVS, "zzz:???")
         assert str(caught.value).count("game:") == 8
 
     @pytest.mark.parametrize("spec_id", [None, 3, ["game:A"]])
     def test_an_id_that_is_no_text_is_unknown(self, registry: Registry, spec_id: Any) -> None:
         with pytest.raises(UnknownIdError, match="is text; got"):
-            registry.find(EnvSpec, spec_id)
+            registry.find(ENVS, spec_id)
 
     def test_an_unknown_id_is_a_key_error_for_those_who_expect_one(
         self, registry: Registry
     ) -> None:
         with pytest.raises(KeyError):
-            registry.find(EnvSpec, "a:b")
+            registry.find(ENVS, "a:b")
 
     def test_listing_is_sorted_and_takes_patterns(self, registry: Registry) -> None:
         registry.add(env_spec("qa:B-easy"), env_spec("game:C"), env_spec("game:A-easy"))
-        assert [s.id for s in registry.list(EnvSpec)] == ["game:A-easy", "game:C", "qa:B-easy"]
-        assert [s.id for s in registry.list(EnvSpec, "*-easy")] == ["game:A-easy", "qa:B-easy"]
-        assert [s.id for s in registry.list(EnvSpec, "game:?")] == ["game:C"]
-        assert registry.list(EnvSpec, "none:*") == []
-        assert registry.list(ToolSpec) == []
+        assert [s.id for s in registry.list(ENVS)] == ["game:A-easy", "game:C", "qa:B-easy"]
+        assert [s.id for s in registry.list(ENVS, "*-easy")] == ["game:A-easy", "qa:B-easy"]
+        assert [s.id for s in registry.list(ENVS, "game:?")] == ["game:C"]
+        assert registry.list(ENVS, "none:*") == []
+        assert registry.list(TOOLS) == []
 
 
 class TestDuplicates:
@@ -108,7 +119,7 @@ class TestDuplicates:
         registry.add(env_spec("a:x", first=True))
         with pytest.raises(DuplicateIdError, match="registered twice by this program"):
             registry.add(env_spec("a:x"))
-        assert registry.make(EnvSpec, "a:x") == {"first": True}
+        assert registry.make(ENVS, "a:x") == {"first": True}
 
     def test_an_id_of_two_sources_cannot_be_used_and_the_error_names_both(
         self, registry: Registry
@@ -120,9 +131,9 @@ class TestDuplicates:
         assert none == []
         assert len(clashes) == 1
         with pytest.raises(DuplicateIdError, match=r"both acme 1.0 and bolt 2.0.*GEM_PLUGINS"):
-            registry.find(EnvSpec, "a:x")
-        assert registry.find(EnvSpec, "a:y").source == "acme 1.0"
-        assert registry.find(EnvSpec, "a:z").source == "bolt 2.0"
+            registry.find(ENVS, "a:x")
+        assert registry.find(ENVS, "a:y").source == "acme 1.0"
+        assert registry.find(ENVS, "a:z").source == "bolt 2.0"
 
     def test_a_registration_that_fails_leaves_nothing_behind(self, registry: Registry) -> None:
         def break_off() -> None:
@@ -132,9 +143,9 @@ class TestDuplicates:
 
         with pytest.raises(ZeroDivisionError):
             break_off()
-        assert registry.list(EnvSpec) == []
+        assert registry.list(ENVS) == []
         registry.add(env_spec("a:x"))
-        assert registry.find(EnvSpec, "a:x").source == ""
+        assert registry.find(ENVS, "a:x").source == ""
 
     def test_a_source_that_gives_one_id_twice_is_refused(self, registry: Registry) -> None:
         with (
@@ -147,27 +158,27 @@ class TestDuplicates:
 class TestFamilies:
     @pytest.fixture
     def family(self, registry: Registry) -> Registry:
-        registry.add(FamilySpec(id="num", entry_point=Numbers))
+        registry.add(Spec(kind=FAMILIES, id="num", entry_point=Numbers))
         return registry
 
     def test_a_family_lists_its_ids_and_makes_more(self, family: Registry) -> None:
-        assert [spec.id for spec in family.list(EnvSpec)] == ["num:1", "num:2"]
-        assert family.make(EnvSpec, "num:1") == {"number": 1}
-        assert family.make(EnvSpec, "num/77", extra=1) == {"number": 77, "extra": 1}
+        assert [spec.id for spec in family.list(ENVS)] == ["num:1", "num:2"]
+        assert family.make(ENVS, "num:1") == {"number": 1}
+        assert family.make(ENVS, "num/77", extra=1) == {"number": 77, "extra": 1}
 
     def test_a_family_is_made_once_and_only_when_it_is_asked_for(self, registry: Registry) -> None:
         before = Numbers.made
-        registry.add(FamilySpec(id="num", entry_point=Numbers), env_spec("a:x"))
-        registry.find(EnvSpec, "a:x")
+        registry.add(Spec(kind=FAMILIES, id="num", entry_point=Numbers), env_spec("a:x"))
+        registry.find(ENVS, "a:x")
         assert Numbers.made == before
         for env_id in ("num:1", "num:2", "num:3"):
-            registry.find(EnvSpec, env_id)
+            registry.find(ENVS, env_id)
         assert Numbers.made == before + 1
 
     def test_an_id_that_the_family_lacks_is_unknown(self, family: Registry) -> None:
         for env_id in ("num:one", "num:org/one"):
             with pytest.raises(UnknownIdError, match="Unknown environment"):
-                family.find(EnvSpec, env_id)
+                family.find(ENVS, env_id)
 
     def test_a_family_is_asked_for_the_id_as_it_was_written(self, registry: Registry) -> None:
         asked = []
@@ -177,15 +188,15 @@ class TestFamilies:
                 asked.append(env_id)
                 return None
 
-        registry.add(FamilySpec(id="num", entry_point=Curious))
+        registry.add(Spec(kind=FAMILIES, id="num", entry_point=Curious))
         with pytest.raises(UnknownIdError):
-            registry.find(EnvSpec, "num:org/one")
+            registry.find(ENVS, "num:org/one")
         assert "num:org:one" not in asked
 
     def test_a_single_spec_wins_over_a_family_of_its_namespace(self, family: Registry) -> None:
         family.add(env_spec("num:1", own=True))
-        assert family.make(EnvSpec, "num:1") == {"own": True}
-        assert [spec.kwargs for spec in family.list(EnvSpec)] == [{"own": True}, {"number": 2}]
+        assert family.make(ENVS, "num:1") == {"own": True}
+        assert [spec.kwargs for spec in family.list(ENVS)] == [{"own": True}, {"number": 2}]
 
     @pytest.mark.parametrize(
         ("entry_point", "error"),
@@ -194,11 +205,11 @@ class TestFamilies:
     def test_a_broken_family_hides_no_other_id(
         self, family: Registry, entry_point: str | Callable[..., Any], error: type[Exception] | None
     ) -> None:
-        family.add(FamilySpec(id="bad", entry_point=entry_point), env_spec("a:x"))
-        assert [spec.id for spec in family.list(EnvSpec)] == ["a:x", "num:1", "num:2"]
-        assert family.find(EnvSpec, "num:5").kwargs == {"number": 5}
+        family.add(Spec(kind=FAMILIES, id="bad", entry_point=entry_point), env_spec("a:x"))
+        assert [spec.id for spec in family.list(ENVS)] == ["a:x", "num:1", "num:2"]
+        assert family.find(ENVS, "num:5").kwargs == {"number": 5}
         with pytest.raises(error or UnknownIdError):
-            family.find(EnvSpec, "bad:x")
+            family.find(ENVS, "bad:x")
 
 
 class TestThisInstallation:
@@ -206,7 +217,7 @@ class TestThisInstallation:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         specs = default_registry()._specs
-        monkeypatch.setitem(specs, "environment", dict(specs["environment"]))
+        monkeypatch.setitem(specs, ENVS.id, dict(specs[ENVS.id]))
         gem_core.register("test:Made-v0", "collections:Counter", a=1)
         assert "test:Made-v0" in gem_core.list_envs("test:*")
         assert gem_core.spec("test/Made-v0").kwargs == {"a": 1}
@@ -230,38 +241,16 @@ class TestThisInstallation:
     def test_an_id_that_is_not_installed_is_answered_with_its_distribution(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setitem(KNOWN["environment"], "acme", "gem-acme")
-        monkeypatch.setitem(KNOWN["tool"], "hammer", "gem-acme")
+        monkeypatch.setitem(known_ids(), ("environment", "acme"), "gem-acme")
+        monkeypatch.setitem(known_ids(), ("tool", "hammer"), "gem-acme")
         with pytest.raises(UnknownIdError, match=r"'acme:Echo-v0'\. .* pip install gem-acme"):
             gem_core.make("acme:Echo-v0")
         with pytest.raises(UnknownIdError, match="pip install gem-acme"):
             gem_core.make_tool("hammer")
 
-    @pytest.mark.parametrize("kind", KNOWN)
-    def test_the_distribution_of_every_id_is_known(self, kind: str) -> None:
-        plugins, table = load_plugins(), KNOWN[kind]
-        specs = dict(plugins.registry._specs.get(kind, {}))
-        if kind == EnvSpec.kind:
-            specs |= plugins.registry._specs[FamilySpec.kind]
-        sources = {spec_id: spec.source.partition(" ")[0] for spec_id, spec in specs.items()}
-        ours = {distribution for each in KNOWN.values() for distribution in each.values()}
-        found = {
-            (spec_id, source)
-            for spec_id, source in sources.items()
-            if source in ours and not (kind == "agent" and spec_id.endswith("-oracle"))
-        }
-        namespaces = {(spec_id.partition(":")[0], source) for spec_id, source in found}
-        assert [
-            one for one, of in found if of != table.get(one, table.get(one.split(":")[0]))
-        ] == []
-        installed = {one.distribution.partition(" ")[0] for one in plugins.statuses}
-        listed = {(one, of) for one, of in table.items() if of in installed}
-        assert listed <= found | namespaces | set(sources.items())
-
-    @pytest.mark.filterwarnings("ignore:NullAgent")  # the id is deprecated
     def test_every_spec_of_core_leads_somewhere(self) -> None:
         registry = default_registry()
-        for kind in (gem_core.WrapperSpec, gem_core.AgentSpec, gem_core.ExecutorSpec):
+        for kind in (WRAPPERS, AGENTS, EXECUTORS):
             specs = registry.list(kind)
             assert specs
             for spec in specs:
@@ -292,13 +281,10 @@ class TestThisInstallation:
             gem_core.make("game:GuessTheNumber-v0-easy", **parts)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecipeSpec(Spec):
-    """A kind that a plugin declares."""
-
-    kind: ClassVar[str] = "recipe"
-    by_entry_point: ClassVar[bool] = True
-    given: ClassVar[int] = 1
+RECIPES: Kind[Spec] = Kind(
+    id="recipes", name="recipe", description="recipes", by_entry_point=True, given=1
+)
+"""A kind that a plugin declares."""
 
 
 def soup(cook: str, salt: int, *, spoons: int = 2) -> tuple[str, int, int]:
@@ -308,23 +294,33 @@ def soup(cook: str, salt: int, *, spoons: int = 2) -> tuple[str, int, int]:
 class TestKindsOfPlugins:
     def test_a_spec_of_a_new_kind_is_found_and_made_with_what_the_program_gives(self) -> None:
         registry = Registry()
-        registry.add(RecipeSpec(id="soup", entry_point=soup, kwargs={"salt": 1}))
-        spec = registry.find(RecipeSpec, "soup")
+        registry.add(Spec(kind=RECIPES, id="soup", entry_point=soup, kwargs={"salt": 1}))
+        spec = registry.find(RECIPES, "soup")
         assert spec.parameters() == {"salt": 1, "spoons": 2}
         assert spec.make("me", spoons=3) == ("me", 1, 3)
 
     def test_a_required_parameter_has_no_value(self) -> None:
-        parameters = RecipeSpec(id="soup", entry_point=soup).parameters()
+        parameters = Spec(kind=RECIPES, id="soup", entry_point=soup).parameters()
         assert parameters == {"salt": inspect.Parameter.empty, "spoons": 2}
 
     def test_an_entry_point_may_be_written_for_an_id(self) -> None:
-        spec = Registry().find(RecipeSpec, "collections.abc:Sized")
+        spec = Registry().find(RECIPES, "collections.abc:Sized")
         assert spec.load() is Sized
         with pytest.raises(EntryPointError, match=r"recipe 'collections:Bag'.*has no 'Bag'"):
-            Registry().find(RecipeSpec, "collections:Bag").load()
+            Registry().find(RECIPES, "collections:Bag").load()
         with pytest.raises(UnknownIdError, match="tool 'collections:Counter'"):
-            Registry().find(ToolSpec, "collections:Counter")
+            Registry().find(TOOLS, "collections:Counter")
+
+    def test_a_kind_is_known_with_its_first_spec_or_if_it_is_added(self) -> None:
+        registry = Registry()
+        with pytest.raises(UnknownIdError, match=r"'recipe'.* There are: agents, .*wrappers"):
+            registry.kind("recipe")
+        registry.add(RECIPES)
+        assert registry.kind("recipes") == RECIPES
+        other = replace(RECIPES, given=2)
+        with pytest.raises(DuplicateIdError, match="two kinds 'recipes'"):
+            registry.add(Spec(kind=other, id="soup", entry_point=soup))
 
     def test_every_kind_of_the_installed_plugins_is_one(self) -> None:
-        for kind in default_registry().list(KindSpec):
-            assert issubclass(kind.load(), Spec)
+        for kind in default_registry().kinds():
+            assert all(spec.kind == kind for spec in default_registry().list(kind))

@@ -14,7 +14,15 @@ from selection import thorough
 
 from gem_core.env import BaseEnv
 from gem_core.errors import EntryPointError, InvalidIdError, UnknownKwargError
-from gem_core.specs import EnvSpec, Spec, ToolSpec, WrapperSpec, check_kwargs, load_entry_point
+from gem_core.specs import (
+    TOOLS,
+    EnvSpec,
+    Spec,
+    ToolSpec,
+    WrapperSpec,
+    check_kwargs,
+    load_entry_point,
+)
 
 EXAMPLES = settings(max_examples=300 if thorough() else 50)
 NAMES = st.from_regex(r"[A-Za-z0-9_.-]+", fullmatch=True)
@@ -75,7 +83,7 @@ class TestIds:
     @given(text=st.text(max_size=12))
     def test_any_text_is_an_id_or_refused(self, text: str) -> None:
         try:
-            spec = Spec(id=text, entry_point=echo)
+            spec = Spec(kind=TOOLS, id=text, entry_point=echo)
         except InvalidIdError:
             return
         assert re.fullmatch(r"[\w.:/-]+", spec.id, re.ASCII)

@@ -32,8 +32,6 @@ print(json.dumps({
 """
 
 MISSING = {
-    "gem_core.collect": "gem-rollout",
-    "gem_core.as_tool": "gem-tasks",
     "gem_core.make('math:Sample')": "gem-math",
     "gem_core.make_tool('search')": "gem-tools",
     "gem_core.make_sandbox('warm')": "gem-sandbox",

@@ -6,7 +6,7 @@ from gem_core.factory import EnvFactory
 from gem_core.plugins import default_registry
 from gem_rollout.answer_instruction import DEFAULT, KEY
 from gem_rollout.commands import envs_by_name
-from gem_rollout.suites import Suite, SuiteSpec
+from gem_rollout.suites import SUITES, Suite
 
 __all__ = ["AGENTS", "MISSING_FAMILIES", "SEEDS", "SUITE", "factories", "family_of", "suite"]
 
@@ -28,7 +28,7 @@ MISSING_FAMILIES = {
 @cache
 def suite() -> Suite:
     """Return the suite."""
-    made: Suite = default_registry().find(SuiteSpec, SUITE).make()
+    made: Suite = default_registry().find(SUITES, SUITE).make()
     return made
 
 

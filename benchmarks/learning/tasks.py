@@ -7,7 +7,7 @@ from typing import Any
 from gem_core import Wrapper
 from gem_core.factory import EnvFactory, make_factory
 from gem_core.plugins import default_registry
-from gem_core.specs import EnvSpec
+from gem_core.specs import ENVS, EnvSpec
 from learning.envs import FirstLine, ShortTexts
 
 __all__ = ["FAMILIES", "STUDIES", "TASKS", "Family", "Plan", "Task"]
@@ -37,7 +37,7 @@ class Task:
 
     def factory(self) -> EnvFactory:
         """Return a factory of the environment."""
-        spec = default_registry().find(EnvSpec, self.env) if isinstance(self.env, str) else self.env
+        spec = default_registry().find(ENVS, self.env) if isinstance(self.env, str) else self.env
         wrappers = [self.wrapper] if self.wrapper else []
         return make_factory(spec.with_kwargs(**self.kwargs), tools=self.tools, wrappers=wrappers)
 

@@ -9,7 +9,7 @@ from learning.envs import ReverseEnv, ReverseOracle
 
 from gem_core.factory import EnvFactory, make_factory
 from gem_core.plugins import default_registry
-from gem_core.specs import EnvSpec
+from gem_core.specs import ENVS, EnvSpec
 
 __all__ = ["TASKS", "Task", "warm_start"]
 
@@ -34,7 +34,7 @@ class Task:
 
     def factory(self) -> EnvFactory:
         """Return a factory of the environment."""
-        spec = default_registry().find(EnvSpec, self.env) if isinstance(self.env, str) else self.env
+        spec = default_registry().find(ENVS, self.env) if isinstance(self.env, str) else self.env
         return make_factory(spec.with_kwargs(**self.kwargs))
 
 

@@ -12,7 +12,7 @@ from gem_core import options
 from gem_core.errors import GemError, UnknownIdError
 from gem_core.notices import results_alone
 from gem_core.plugins import default_registry, load_plugins
-from gem_core.specs import CommandSpec
+from gem_core.specs import COMMANDS
 
 __all__ = ["Commands", "commands", "main"]
 
@@ -24,11 +24,11 @@ class Commands(click.Group):
     """The commands of the registry, each of which is imported when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [spec.id for spec in default_registry().list(CommandSpec)]
+        return [spec.id for spec in default_registry().list(COMMANDS)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         try:
-            spec = default_registry().find(CommandSpec, cmd_name)
+            spec = default_registry().find(COMMANDS, cmd_name)
         except UnknownIdError:
             return None
         command = spec.load()
@@ -41,13 +41,13 @@ class Commands(click.Group):
             if args[0].startswith("-"):
                 raise
             try:
-                default_registry().find(CommandSpec, args[0])
+                default_registry().find(COMMANDS, args[0])
             except UnknownIdError as unknown:
                 raise click.UsageError(str(unknown), ctx) from error
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows = [(spec.id, spec.description) for spec in default_registry().list(CommandSpec)]
+        rows = [(spec.id, spec.description) for spec in default_registry().list(COMMANDS)]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 

@@ -16,7 +16,7 @@ from gem_core.known import install_hint
 from gem_core.notices import results_alone
 from gem_core.options import complete_envs, format_option
 from gem_core.plugins import default_registry, load_plugins
-from gem_core.specs import EnvSpec
+from gem_core.specs import ENVS, EnvSpec
 from gem_core.testing import Report, check_env, check_plugin
 
 __all__ = ["command"]
@@ -56,7 +56,7 @@ def command(targets: tuple[str, ...], episodes: int, form: str) -> None:
             with results_alone():
                 reports.append(check_plugin(target))
             source = reports[-1].subject
-            specs += [s for s in default_registry().list(EnvSpec) if s.source == source]
+            specs += [s for s in default_registry().list(ENVS) if s.source == source]
         else:
             specs += _matching(target)
     with results_alone(), Progress(console=Terminal(stderr=True), transient=True) as progress:
@@ -75,13 +75,13 @@ def command(targets: tuple[str, ...], episodes: int, form: str) -> None:
 
 
 def _matching(pattern: str) -> list[EnvSpec]:
-    specs = default_registry().list(EnvSpec, pattern)
+    specs = default_registry().list(ENVS, pattern)
     if specs or "*" in pattern or "?" in pattern:
         if not specs:
-            hint = install_hint(EnvSpec.kind, pattern)
+            hint = install_hint(ENVS.name, pattern)
             raise UnknownIdError(f"No environment matches {pattern!r}. {hint}".strip())
         return specs
-    return [default_registry().find(EnvSpec, pattern)]
+    return [default_registry().find(ENVS, pattern)]
 
 
 def _plain(report: Report) -> dict[str, Any]:

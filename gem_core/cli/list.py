@@ -4,7 +4,6 @@ import contextlib
 import inspect
 import json
 import sys
-from typing import Any
 
 import click
 from rich.table import Table
@@ -15,7 +14,7 @@ from gem_core.known import install_hint
 from gem_core.notices import results_alone
 from gem_core.options import complete_envs, format_option, kind_option
 from gem_core.plugins import default_registry
-from gem_core.specs import CommandSpec, EnvSpec, KindSpec, Spec
+from gem_core.specs import COMMANDS, ENVS, Spec
 
 __all__ = ["command"]
 
@@ -38,7 +37,7 @@ PIPE_WIDTH = 200
 @format_option()
 def command(pattern: str, kind: str, form: str, *, is_long: bool) -> None:
     """List what is installed. PATTERN may contain * and ?."""
-    of_kind: Any = default_registry().find(KindSpec, kind).load()
+    of_kind = default_registry().kind(kind)
     specs: list[Spec] = default_registry().list(of_kind, pattern)
     if form == "json":
         fields = ("id", "entry_point", "kwargs", "description", "source")
@@ -47,7 +46,7 @@ def command(pattern: str, kind: str, form: str, *, is_long: bool) -> None:
         return
     console = Terminal(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     if not specs:
-        hint = install_hint(of_kind.kind, pattern)
+        hint = install_hint(of_kind.name, pattern)
         console.print(f"No {kind} match {pattern!r}. {hint}".strip())
         console.print("'gem-core plugins' shows what is installed.")
         return
@@ -67,7 +66,7 @@ def command(pattern: str, kind: str, form: str, *, is_long: bool) -> None:
 def _parameters(spec: Spec) -> str:
     """Return the parameters and their values, of a command or an environment only the spec's."""
     values = dict(spec.kwargs)
-    if not isinstance(spec, CommandSpec | EnvSpec):
+    if spec.kind not in (COMMANDS, ENVS):
         with contextlib.suppress(GemError), results_alone():
             values = spec.parameters()
     required = inspect.Parameter.empty

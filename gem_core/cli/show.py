@@ -16,7 +16,7 @@ from gem_core.notices import results_alone
 from gem_core.observation import text_of
 from gem_core.options import complete_envs, format_option, kind_option
 from gem_core.plugins import default_registry
-from gem_core.specs import EnvSpec, KindSpec, Spec
+from gem_core.specs import EnvSpec, Spec
 
 __all__ = ["command"]
 
@@ -34,8 +34,7 @@ __all__ = ["command"]
 @format_option()
 def command(env_id: str, kind: str, seed: int, form: str) -> None:
     """Show an environment: its parameters, its rewards and an example; or another kind of spec."""
-    of_kind: Any = default_registry().find(KindSpec, kind).load()
-    spec = default_registry().find(of_kind, env_id)
+    spec = default_registry().find(default_registry().kind(kind), env_id)
     with results_alone():
         description = _describe(spec)
         if isinstance(spec, EnvSpec):

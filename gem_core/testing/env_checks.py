@@ -18,7 +18,7 @@ from gem_core.observation import Action, Info, Observation
 from gem_core.optional import reset_options, seed_agent
 from gem_core.resolve import resolve
 from gem_core.seeding import child_seed
-from gem_core.specs import EnvSpec
+from gem_core.specs import ENVS, EnvSpec
 from gem_core.testing.odd_actions import ODD_TEXTS, odd_variants
 from gem_core.testing.report import CheckFailedError, Report, require, run_checks
 
@@ -149,7 +149,7 @@ def check_env(
         UnknownIdError: Nobody registered the id.
     """
     if not isinstance(env, EnvFactory):
-        spec = resolve(EnvSpec, env)
+        spec = resolve(ENVS, env)
         env = make_factory(spec, kwargs=spec.check_kwargs)
     factory = env
     report = Report(factory.spec.id)

@@ -5,36 +5,13 @@ import re
 import warnings
 from collections.abc import Callable
 from importlib import metadata
-from typing import Any
 
-import click
-from click.testing import CliRunner
-
-from gem_core.errors import GemError, PluginError, UnknownIdError, near_names
-from gem_core.factory import make_factory
+from gem_core.errors import GemError, PluginError, near_names
 from gem_core.plugins import load_plugins
-from gem_core.specs import (
-    CallFormatSpec,
-    CheckSpec,
-    CommandSpec,
-    EnvSpec,
-    ExecutorSpec,
-    FamilySpec,
-    KindSpec,
-    Spec,
-    ToolSpec,
-    WrapperSpec,
-    check_kwargs,
-)
-from gem_core.testing.env_checks import check_env
-from gem_core.testing.example import example_spec
-from gem_core.testing.report import Finding, Report, require
-from gem_core.testing.tool_checks import TOOL_CHECKS, check_tool
-from gem_core.vector import VectorEnv
+from gem_core.specs import COMMANDS, Spec, check_kwargs, load_entry_point
+from gem_core.testing.report import Finding, Report
 
 __all__ = ["check_plugin"]
-
-_WRAPPER_CHECKS = ("types", "determinism", "randomness", "snapshots", "ends")
 
 
 def check_plugin(name: str) -> Report:
@@ -63,9 +40,8 @@ def check_plugin(name: str) -> Report:
     report = Report(status.distribution)
     report.findings += [Finding("load", problem) for problem in status.problems]
     specs: list[Spec] = []
-    for kind in plugins.registry.list(KindSpec):
-        of_kind: Any = kind.load()
-        specs += [s for s in plugins.registry.list(of_kind) if s.source == report.subject]
+    for kind in plugins.registry.kinds():
+        specs += [s for s in plugins.registry.list(kind) if s.source == report.subject]
     report.facts["specs"] = len(specs)
     for spec in specs:
         _check_spec(spec, report)
@@ -82,16 +58,18 @@ def _check_spec(spec: Spec, report: Report) -> None:
         report.findings.append(Finding(name, "it has no description"))
     try:
         target = spec.load()
-        if not isinstance(spec, CommandSpec):
+        if spec.kind != COMMANDS:
             check_kwargs(target, spec.kwargs, name)
-        check = _CHECKS.get(type(spec), _by_a_library)
-        values = {} if check is None or isinstance(spec, CommandSpec) else spec.parameters()
+        check: Callable[[str], Report | None] | None = None
+        if spec.kind.check:
+            check = load_entry_point(spec.kind.check)
+        values = {} if check is None or spec.kind == COMMANDS else spec.parameters()
         if missing := [name for name, value in values.items() if value is inspect.Parameter.empty]:
             report.unchecked.append(f"{name}: it needs {', '.join(missing)}")
         elif check is not None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # sandboxes without isolation
-                _merge(report, name, check(spec))
+                _merge(report, name, check(spec.id))
     except Exception as error:  # noqa: BLE001 - any error is a finding
         _add(report, name, error)
 
@@ -114,66 +92,3 @@ def _merge(report: Report, name: str, part: Report | None) -> None:
     if part is not None:
         report.findings += [Finding(f"{name}, {f.check}", f.message) for f in part.findings]
         report.unchecked += [f"{name}: {line}" for line in part.unchecked]
-
-
-def _tool(spec: ToolSpec) -> Report:
-    if spec.examples:
-        return check_tool(spec.id, calls=spec.examples)
-    report = check_tool(spec.id, calls=(), checks=[c for c in TOOL_CHECKS if c != "calls"])
-    report.unchecked.append("its calls, as its ToolSpec has no examples")
-    return report
-
-
-def _by_a_library(spec: Spec) -> Report:
-    """Check a spec whose check a library brings."""
-    try:
-        check = load_plugins().registry.find(CheckSpec, spec.kind)
-    except UnknownIdError as error:
-        return Report(spec.id, unchecked=[str(error)])
-    report: Report = check.load()(spec.id)
-    return report
-
-
-def _wrapper(spec: WrapperSpec) -> Report:
-    return check_env(make_factory(example_spec(), wrappers=[spec]), checks=_WRAPPER_CHECKS)
-
-
-def _executor(spec: ExecutorSpec) -> None:
-    """Play the same steps as one environment alone."""
-    factory = make_factory(example_spec())
-    with VectorEnv([factory] * 3, executor=spec.make()) as vector:
-        observations, _ = vector.reset(seed=[5, 6, 7])
-        batch = vector.step(observations)
-    alone = factory()
-    for index, seed in enumerate((5, 6, 7)):
-        first, _ = alone.reset(seed=seed)
-        step = alone.step(first)
-        require(
-            (first, step.observation) == (observations[index], batch.observations[index]),
-            f"environment {index} of a vector plays differently from one alone",
-        )
-
-
-def _family(spec: FamilySpec) -> None:
-    family = spec.make()
-    for env_id in list(family.ids())[:3]:
-        require(family.spec(env_id) is not None, f"it lists {env_id!r} and does not have it")
-
-
-def _command(spec: CommandSpec) -> None:
-    command = spec.load()
-    require(isinstance(command, click.Command), "its entry point must be a click.Command")
-    result = CliRunner().invoke(command, ["--help"])  # type: ignore[arg-type]
-    require(result.exit_code == 0, f"--help ended with status {result.exit_code}")
-
-
-_CHECKS: dict[type[Spec], Callable[[Any], Report | None] | None] = {
-    EnvSpec: None,
-    CallFormatSpec: None,
-    KindSpec: None,
-    FamilySpec: _family,
-    ToolSpec: _tool,
-    WrapperSpec: _wrapper,
-    ExecutorSpec: _executor,
-    CommandSpec: _command,
-}

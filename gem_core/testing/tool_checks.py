@@ -9,7 +9,7 @@ from typing import Any
 from gem_core.calls import Catalog, Request
 from gem_core.maybe_async import is_awaitable
 from gem_core.plugins import default_registry
-from gem_core.specs import ToolSpec
+from gem_core.specs import TOOLS
 from gem_core.testing.report import Report, require, run_checks
 from gem_core.tool import Tool, ToolCall, ToolResult
 
@@ -55,7 +55,7 @@ def check_tool(
     Raises:
         UnknownIdError: Nobody registered the id.
     """
-    make = default_registry().find(ToolSpec, tool).make if isinstance(tool, str) else tool
+    make = default_registry().find(TOOLS, tool).make if isinstance(tool, str) else tool
     subject = tool if isinstance(tool, str) else getattr(tool, "__name__", repr(tool))
     return run_checks(Report(subject), TOOL_CHECKS, lambda: ToolBench(make, calls), checks)
 

@@ -2,7 +2,8 @@
 
 import click
 
-from gem_core import CommandSpec, hookimpl
+from gem_core import hookimpl
+from gem_core.specs import COMMANDS, Spec
 
 
 @click.command()
@@ -15,5 +16,7 @@ def hello(name):
 @hookimpl
 def gem_register(registry):
     registry.add(
-        CommandSpec(id="hello", entry_point="commanding:hello", description="Greet somebody")
+        Spec(
+            kind=COMMANDS, id="hello", entry_point="commanding:hello", description="Greet somebody"
+        )
     )

@@ -12,6 +12,7 @@ from gem_core import EnvSpec, find_envs
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
 import generate_catalogue  # noqa: E402
+import generate_known  # noqa: E402
 import measure  # noqa: E402
 
 SPECS = [spec for spec in find_envs("*") if spec.source]
@@ -77,3 +78,8 @@ def test_facts_of_another_plugin_are_shown_with_the_environment() -> None:
     )
     link = "[acme/coins](https://huggingface.co/datasets/acme/coins)"
     assert generate_catalogue._fact(spec, "data") == f"{link}; MIT"
+
+
+def test_the_distribution_of_every_id_is_known():
+    known = json.loads(generate_known.PLACE.read_text(encoding="utf-8"))
+    assert known == generate_known.table(), "run `make docs`"

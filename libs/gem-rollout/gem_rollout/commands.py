@@ -26,7 +26,7 @@ from gem_core.errors import ConfigError, GemError
 from gem_core.notices import results_alone
 from gem_core.options import message_of, warn_deprecated
 from gem_core.plugins import default_registry
-from gem_core.specs import AgentSpec, check_kwargs, load_entry_point
+from gem_core.specs import AGENTS, check_kwargs, load_entry_point
 from gem_rollout.answer_instruction import DEFAULT, KEY
 from gem_rollout.composition import WITHOUT_SECRETS, compose, printed_flags
 from gem_rollout.environments import env_factories, env_sources, envs_by_name
@@ -150,7 +150,7 @@ _FLAGS = [
 
 
 class HydraCommand(click.Command):
-    """A command that Hydra configures; the entry point of a ``CommandSpec``.
+    """A command that Hydra configures; the entry point of a spec of a command.
 
     Args:
         name: What is typed after ``gem-core``.
@@ -159,7 +159,7 @@ class HydraCommand(click.Command):
         keys: The command's own keys.
         agents: Ids of the default agents; None for a command without agents.
         groups: Further groups of Hydra, with the options that each has by default: an id, None, or
-            a list. They are those of a ``KindSpec``, or the command stores their options.
+            a list. They are those of a ``Kind``, or the command stores their options.
         formats: Values of ``--format``, the default one first.
         examples: Lines for ``--help``.
         aliases: Deprecated keys, with the key that replaces each.
@@ -252,7 +252,7 @@ class HydraCommand(click.Command):
         with formatter.section("Keys"):
             formatter.write_dl(list(_help_of_keys(self._keys, self._groups)))
         for name, group in self._further().items():
-            with formatter.section(f"{group.kind.kind.capitalize()}, {name}="):
+            with formatter.section(f"{group.kind.name.capitalize()}, {name}="):
                 formatter.write_dl(list(help_of_group(group.kind)))
         super().format_options(ctx, formatter)
 
@@ -360,7 +360,7 @@ class HydraCommand(click.Command):
             if name in kinds:
                 field = self._keys.model_fields.get(name)
                 found[name] = Group(
-                    kind=kinds[name].load(),  # type: ignore[arg-type]
+                    kind=kinds[name],
                     several=kinds[name].several,
                     default=[default] if isinstance(default, str) else default or [],
                     keys=(
@@ -493,7 +493,7 @@ def _agent_maker(name: str, part: Any) -> Callable[[], Agent]:
     kwargs = {"id": part} if isinstance(part, str) else dict(part or {"id": name})
     if "id" not in kwargs:
         raise ConfigError(f"agent.{name} needs an id, such as +agent@agent.{name}=random.")
-    spec = default_registry().find(AgentSpec, kwargs.pop("id"))
+    spec = default_registry().find(AGENTS, kwargs.pop("id"))
     target = spec.load()
     check_kwargs(target, kwargs, f"agent {spec.id!r}")
     try:

@@ -25,7 +25,7 @@ from gem_core.errors import ConfigError
 from gem_core.factory import EnvFactory
 from gem_core.mixture import Component
 from gem_core.plugins import default_registry
-from gem_core.specs import EnvSpec, check_kwargs
+from gem_core.specs import ENVS, EnvSpec, check_kwargs
 from gem_rollout.answer_instruction import instructed
 from gem_rollout.redaction import redact
 
@@ -130,7 +130,7 @@ def _specs(where: str, entry: Any) -> Iterator[tuple[EnvSpec, dict[str, Any]]]:
             f"'envs=[{{id: math:Sample, shuffle: false}}]'; got {entry!r}."
         )
     registry = default_registry()
-    for spec in registry.list(EnvSpec, pattern) or [registry.find(EnvSpec, pattern)]:
+    for spec in registry.list(ENVS, pattern) or [registry.find(ENVS, pattern)]:
         target = spec.load()
         check_kwargs(target, parameters, f"environment {spec.id!r} ({where})")
         try:

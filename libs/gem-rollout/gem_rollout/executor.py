@@ -15,7 +15,7 @@ from gem_core.notices import results_alone
 from gem_core.plugins import default_registry
 from gem_core.specs import check_kwargs
 from gem_rollout.processes import in_processes
-from gem_workers.pools import Pool, PoolSpec
+from gem_workers.pools import POOLS, Pool
 
 __all__ = ["EXECUTOR", "Place", "executor_of"]
 
@@ -80,7 +80,7 @@ def executor_of(config: Mapping[str, Any], *, moves_agents: bool = True) -> Iter
 
 
 def _pool(kwargs: dict[str, Any]) -> Pool:
-    spec = default_registry().find(PoolSpec, kwargs.pop("id"))
+    spec = default_registry().find(POOLS, kwargs.pop("id"))
     target = spec.load()
     check_kwargs(target, kwargs, f"pool {spec.id!r}")
     try:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from gem_core.errors import GemError
 from gem_core.observation import text_of
 from gem_core.plugins import default_registry
-from gem_core.specs import EnvSpec
+from gem_core.specs import ENVS
 from gem_rollout.answer_instruction import DEFAULT, KEY
 from gem_rollout.trajectory import Trajectory
 
@@ -54,7 +54,7 @@ def bad_ending_of(trajectory: Trajectory) -> BadEnding | None:
 def _required(env_id: str) -> str:
     """Return the class's ``answer_instruction``; empty if it has none, or is not registered."""
     try:
-        target = default_registry().find(EnvSpec, env_id).load()
+        target = default_registry().find(ENVS, env_id).load()
     except GemError:
         return ""
     return str(getattr(target, KEY, ""))

@@ -21,17 +21,17 @@ from gem_core.notices import results_alone
 from gem_core.options import complete_envs, completions, warn_deprecated
 from gem_core.plugins import default_registry
 from gem_core.specs import (
-    AgentSpec,
-    EnvSpec,
-    KindSpec,
+    AGENTS,
+    ENVS,
+    TOOLS,
+    WRAPPERS,
+    Kind,
     Spec,
-    ToolSpec,
-    WrapperSpec,
     check_kwargs,
 )
 from gem_rollout.redaction import HIDDEN, typed
 from gem_rollout.signatures import parameters_of
-from gem_rollout.suites import Suite, SuiteSpec
+from gem_rollout.suites import SUITES, Suite
 
 __all__ = [
     "GROUPS",
@@ -47,11 +47,11 @@ __all__ = [
     "with_suite",
 ]
 
-GROUPS: dict[str, type[Spec]] = {
-    "env": EnvSpec,
-    "agent": AgentSpec,
-    "tools": ToolSpec,
-    "wrappers": WrapperSpec,
+GROUPS: dict[str, Kind[Any]] = {
+    "env": ENVS,
+    "agent": AGENTS,
+    "tools": TOOLS,
+    "wrappers": WRAPPERS,
 }
 """The keys of a command that take ids, with the kind of each."""
 
@@ -67,18 +67,18 @@ class Group:
         keys: Keys of the command in the same place of the configuration.
     """
 
-    kind: type[Spec]
+    kind: Kind[Any]
     several: bool
     default: Sequence[str] = ()
     keys: Collection[str] = ()
 
 
-def kinds_of_groups() -> dict[str, KindSpec]:
+def kinds_of_groups() -> dict[str, Kind[Any]]:
     """Return the kind of spec of each group of Hydra, those of plugins included."""
-    return {spec.group: spec for spec in default_registry().list(KindSpec) if spec.group}
+    return {kind.group: kind for kind in default_registry().kinds() if kind.group}
 
 
-def help_of_group(kind: type[Spec]) -> Iterator[tuple[str, str]]:
+def help_of_group(kind: Kind[Any]) -> Iterator[tuple[str, str]]:
     """Yield the id of each option of a group, and its description with its parameters."""
     for spec in default_registry().list(kind):
         text = spec.description[:1].upper() + spec.description[1:].rstrip(".")
@@ -143,7 +143,7 @@ def with_suite(overrides: Sequence[str], keys: Collection[str]) -> list[str]:
             "Environments are given twice: a suite has its own. Choose one suite=, or the "
             "environments without a suite."
         )
-    suite: Suite = default_registry().find(SuiteSpec, chosen[0]).make()
+    suite: Suite = default_registry().find(SUITES, chosen[0]).make()
     settings = {"envs": list(suite.envs), **suite.settings}
     return [
         *(f"{key}={_quoted(value)}" for key, value in settings.items() if key in {*keys} - own),
@@ -317,7 +317,7 @@ def _with_silent(override: Override) -> Override:
     return _parsed(f"{str(override.input_line).partition('=')[0]}=[{listed}]")
 
 
-def _specs(override: Override, kind: type[Spec]) -> list[Spec]:
+def _specs(override: Override, kind: Kind[Any]) -> list[Spec]:
     """Return the specs of the ids that an override chooses."""
     ids = _ids(override._value)  # noqa: SLF001 - value() does not unquote the values of a sweep
     if override.key_or_group == "agent" and None in ids:
@@ -405,6 +405,5 @@ def complete_overrides(
     if key not in kinds:
         return []
     cut = max(value.rfind("["), value.rfind(",")) + 1
-    kind: Any = kinds[key].load()
-    specs = default_registry().list(kind, f"{value[cut:]}*")
+    specs = default_registry().list(kinds[key], f"{value[cut:]}*")
     return completions(specs, f"{key}={value[:cut]}")

@@ -1,22 +1,19 @@
 """The specs that gem-rollout adds to the registry."""
 
-from gem_core import CheckSpec, CommandSpec, FamilySpec, KindSpec, WrapperSpec, hookimpl
+from gem_core import WrapperSpec, hookimpl
 from gem_core.registry import Registry
-from gem_rollout.suites import SUITES, SuiteSpec
+from gem_core.specs import COMMANDS, FAMILIES, Spec
+from gem_rollout.suites import BUILT_IN, SUITES
 
 __all__ = ["gem_register"]
 
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the command ``run``, the check of agents, a wrapper, a family and suites."""
+    """Add the command ``run``, a wrapper, a family and suites."""
     registry.add(
-        CheckSpec(
-            id="agent",
-            entry_point="gem_rollout.agent_checks:check_agent",
-            description="Checks that an agent keeps its contract",
-        ),
-        CommandSpec(
+        Spec(
+            kind=COMMANDS,
             id="run",
             entry_point="gem_rollout.run_command:command",
             description="Play episodes and print a table of results",
@@ -30,20 +27,20 @@ def gem_register(registry: Registry) -> None:
         )
     )
     registry.add(
-        FamilySpec(
+        Spec(
+            kind=FAMILIES,
             id="conformance",
             entry_point="gem_rollout.conformance:Conformance",
             description="environments that the conformance suite of adapters plays",
         )
     )
-    registry.add(
-        KindSpec(
-            id="suites",
-            entry_point="gem_rollout.suites:SuiteSpec",
-            description="environments to play together, with settings",
-        )
-    )
-    for name, (envs, settings, description) in SUITES.items():
+    for name, (envs, settings, description) in BUILT_IN.items():
         registry.add(
-            SuiteSpec(id=name, kwargs={"envs": envs, "settings": settings}, description=description)
+            Spec(
+                kind=SUITES,
+                id=name,
+                entry_point="gem_rollout.suites:Suite",
+                kwargs={"envs": envs, "settings": settings},
+                description=description,
+            )
         )

@@ -25,7 +25,7 @@ from gem_core.config import parameter_types
 from gem_core.errors import GemError
 from gem_core.plugins import default_registry
 from gem_core.secret import SecretParts
-from gem_core.specs import EnvSpec, Spec, load_entry_point
+from gem_core.specs import ENVS, Spec, load_entry_point
 
 __all__ = [
     "HIDDEN",
@@ -124,7 +124,7 @@ def _loaders(part_id: str) -> Iterator[Callable[[], Any]]:
     specs: Sequence[Spec] = ()
     with contextlib.suppress(GemError):
         registry, is_pattern = default_registry(), not {"*", "?"}.isdisjoint(part_id)
-        specs = registry.list(EnvSpec, part_id) if is_pattern else registry.named(part_id)
+        specs = [*registry.list(ENVS, part_id)] if is_pattern else registry.named(part_id)
     yield from (spec.load for spec in specs)
     if not specs and part_id.partition(":")[0] in sys.modules:
         yield functools.partial(load_entry_point, part_id)

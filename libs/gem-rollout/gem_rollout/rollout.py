@@ -11,7 +11,7 @@ from gem_core.agent import Agent
 from gem_core.errors import ClosedError, ConfigError
 from gem_core.lifetimes import Lifetime, Lock
 from gem_core.plugins import default_registry
-from gem_core.specs import AgentSpec
+from gem_core.specs import AGENTS, AgentSpec
 from gem_rollout.components import Environments, Sampler, components_by_name
 from gem_rollout.endings import end_in_thread, prepare
 from gem_rollout.engine import PATIENCE, Engine, Plan
@@ -163,7 +163,7 @@ def _plan(
 
 def _agent_maker(make_agent: AgentMaker) -> Callable[[], Agent]:
     if isinstance(make_agent, str):
-        make_agent = default_registry().find(AgentSpec, make_agent)
+        make_agent = default_registry().find(AGENTS, make_agent)
     if isinstance(make_agent, AgentSpec):
         return make_agent.make
     is_agent = isinstance(make_agent, Agent) and not isinstance(make_agent, type)

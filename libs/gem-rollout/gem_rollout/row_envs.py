@@ -18,7 +18,7 @@ from gem_core.factory import EnvFactory
 from gem_core.plugins import default_registry
 from gem_core.seeded_env import check_single_agent
 from gem_core.seeding import check_seed, child_seed
-from gem_core.specs import EnvSpec, check_kwargs
+from gem_core.specs import ENVS, check_kwargs
 from gem_rollout.answer_instruction import instructed
 from gem_rollout.env_pool import close_quietly
 from gem_rollout.environments import envs_by_name
@@ -74,7 +74,7 @@ def env_rows(
     if type(n) is not int or n < 1:
         raise ConfigError(f"The number of rows must be a positive int; got {n!r}.")
     kwargs = dict(env_kwargs or {})
-    spec = default_registry().find(EnvSpec, env)
+    spec = default_registry().find(ENVS, env)
     check_kwargs(spec.load(), kwargs, f"environment {env!r}")
     number = check_seed(seed)
     return [asdict(EnvRow(env, number, index, kwargs)) for index in range(n)]
@@ -163,7 +163,7 @@ class RowEnvs:
             return self._named[row.env]
         key = json.dumps([row.env, row.env_kwargs], sort_keys=True, default=repr)
         if key not in self._made:
-            spec = default_registry().find(EnvSpec, row.env)
+            spec = default_registry().find(ENVS, row.env)
             check_kwargs(spec.load(), row.env_kwargs, f"environment {row.env!r}")
             rest = {name: value for name, value in self._config.items() if name != "mixture"}
             config = {**rest, "env": {"id": row.env, **row.env_kwargs}}

@@ -39,7 +39,7 @@ def parameters_of(spec: Spec) -> dict[str, Any]:
         return spec.parameters()
     module, _, name = spec.entry_point.partition(":")
     try:
-        found = list(_signature(_definition(module, name)).items())[spec.given :]
+        found = list(_signature(_definition(module, name)).items())[spec.kind.given :]
     except (_UnreadableError, OSError, SyntaxError, ValueError):
         return spec.parameters()
     return dict(found) | dict(spec.kwargs)

@@ -2,16 +2,17 @@
 
 A plugin adds its own in one place::
 
-    registry.add(SuiteSpec(id="acme", kwargs={"envs": ["acme:*"], "settings": {"episodes": 50}}))
+    suite = {"envs": ["acme:*"], "settings": {"episodes": 50}}
+    registry.add(Spec(kind=SUITES, id="acme", entry_point="gem_rollout.suites:Suite", kwargs=suite))
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
-from gem_core.specs import EntryPoint, Spec
+from gem_core.specs import Kind, Spec
 
-__all__ = ["SUITES", "Suite", "SuiteSpec"]
+__all__ = ["BUILT_IN", "SUITES", "Suite"]
 
 
 @dataclass(frozen=True)
@@ -28,14 +29,10 @@ class Suite:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
-class SuiteSpec(Spec):
-    """A suite; its entry point returns a ``Suite``, by default one of ``kwargs``."""
-
-    kind: ClassVar[str] = "suite"
-
-    entry_point: EntryPoint = "gem_rollout.suites:Suite"
-
+SUITES: Kind[Spec] = Kind(
+    id="suites", name="suite", description="environments to play together, with settings"
+)
+"""Entry points return a ``Suite``, mostly ``gem_rollout.suites:Suite`` with ``kwargs``."""
 
 _GAMES = (
     "Crosswords",
@@ -71,7 +68,7 @@ _RG = (
     "syllogism",
 )
 _TEXTS = ["math:Sample", "logic:Sample", "qa:Sample", "code:Sample"]
-SUITES = {
+BUILT_IN = {
     "quick": (
         ["game:GuessTheNumber-v0-easy", "game:Sudoku-v0-easy", *_TEXTS, "tau:Retail-Sample"],
         {"episodes": 10},

@@ -19,7 +19,14 @@ from gem_core.config import parameter_types
 from gem_core.errors import ConfigError
 from gem_core.plugins import default_registry
 from gem_core.secret import SecretParts
-from gem_core.specs import AgentSpec, ExecutorSpec, ToolSpec, WrapperSpec
+from gem_core.specs import (
+    AGENTS,
+    ENVS,
+    EXECUTORS,
+    TOOLS,
+    WRAPPERS,
+    AgentSpec,
+)
 from gem_rollout import Trajectory, TrajectoryFile, Turn, read_trajectories
 from gem_rollout.commands import CommandKeys, HydraCommand
 from gem_rollout.redaction import (
@@ -311,13 +318,13 @@ class TestDeclarations:
     @pytest.mark.slow
     def test_every_parameter_of_ours_that_sounds_secret_is_declared(self):
         registry = default_registry()
-        kinds = (AgentSpec, EnvSpec, ToolSpec, WrapperSpec, ExecutorSpec)
+        kinds = (AGENTS, ENVS, TOOLS, WRAPPERS, EXECUTORS)
         specs = [spec for kind in kinds for spec in registry.list(kind)]
         specs += registry.named("remote:127.0.0.1:1/game:Wordle-v0")
         found = {
             (spec.id, name): parameter_types(spec.load())[name]
             for spec in specs
-            if spec.source and spec.id != "null"  # a deprecated name
+            if spec.source
             for name in parameters_of(spec)
             if redact({name: "x"}) != {name: "x"}
         }

@@ -7,9 +7,10 @@ from cli import gem
 
 from gem_core.errors import ConfigError, DuplicateIdError, UnknownIdError
 from gem_core.plugins import default_registry
+from gem_core.specs import Spec
 from gem_rollout.environments import named_specs
 from gem_rollout.overrides import with_suite
-from gem_rollout.suites import SUITES, SuiteSpec
+from gem_rollout.suites import BUILT_IN, SUITES
 
 KEYS = ("env", "envs", "episodes", "seed", "tools")
 
@@ -17,8 +18,10 @@ KEYS = ("env", "envs", "episodes", "seed", "tools")
 @pytest.fixture
 def _acme():
     """A suite of a third party."""
-    spec = SuiteSpec(
+    spec = Spec(
+        kind=SUITES,
         id="acme",
+        entry_point="gem_rollout.suites:Suite",
         kwargs={
             "envs": ["game:*-easy", {"id": "math:Sample", "shuffle": False}],
             "settings": {"episodes": 7, "tools": ["python"], "colour": "red"},
@@ -66,9 +69,9 @@ def test_an_unknown_suite_suggests_near_names():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SUITES)
+@pytest.mark.parametrize("name", BUILT_IN)
 def test_every_environment_of_our_suites_exists_and_takes_its_parameters(name):
-    assert len(named_specs(SUITES[name][0])) >= 2
+    assert len(named_specs(BUILT_IN[name][0])) >= 2
 
 
 @pytest.mark.slow

@@ -12,12 +12,12 @@ import math
 import numbers
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from gem_core.errors import ConfigError, GemError
 from gem_core.observation import Observation
 from gem_core.resolve import configured, resolve
-from gem_core.specs import Spec, check_kwargs
+from gem_core.specs import Kind, Spec, check_kwargs
 
 __all__ = [
     "Attempt",
@@ -96,6 +96,16 @@ class Grader(Protocol):
         """
 
 
+GRADERS: "Kind[GraderSpec]" = Kind(
+    id="graders",
+    name="grader",
+    description="graders of answers, and parts of rewards",
+    by_entry_point=True,
+    check="gem_tasks.grader_checks:check_grader",
+    spec="gem_tasks.grader:GraderSpec",
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class GraderSpec(Spec):
     """A grader; its entry point is a class of graders, or a function that is one.
@@ -103,8 +113,7 @@ class GraderSpec(Spec):
     The parameters are those of the class, or those of the function after the attempt.
     """
 
-    kind: ClassVar[str] = "grader"
-    by_entry_point: ClassVar[bool] = True
+    kind: Kind[Any] = field(default=GRADERS, init=False, repr=False)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters and their values; ``inspect.Parameter.empty`` for a required one.
@@ -160,7 +169,7 @@ def make_grader(grader: GraderPart) -> Grader:
     kwargs = dict(grader) if isinstance(grader, Mapping) else {"id": grader}
     part = kwargs.pop("id", None)
     if isinstance(part, str | GraderSpec):
-        return configured(resolve(GraderSpec, part), kwargs).make()
+        return configured(resolve(GRADERS, part), kwargs).make()
     if not callable(part):
         raise ConfigError(
             f"A grader is an id, 'module:NAME', a mapping with an 'id', or a function; "

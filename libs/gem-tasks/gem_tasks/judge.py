@@ -17,7 +17,7 @@ from gem_core.errors import ConfigError
 from gem_core.maybe_async import drive, is_awaitable
 from gem_core.observation import Action, Info, Observation, text_of
 from gem_core.resolve import resolve
-from gem_core.specs import AgentSpec
+from gem_core.specs import AGENTS, AgentSpec
 from gem_core.thoughts import spoken
 from gem_tasks.grader import Attempt, Grade, GraderError, Spent, counting_spent
 
@@ -85,7 +85,7 @@ class Asker:
         self._attempts, self._timeout = attempts, timeout
         self._spec: AgentSpec | None = None
         if isinstance(agent, str | Mapping | AgentSpec):
-            self._spec = resolve(AgentSpec, agent)
+            self._spec = resolve(AGENTS, agent)
             agent = self._spec.make()
         elif not hasattr(agent, "act"):
             raise ConfigError(f"A judge is the id of an agent, or an agent; got {agent!r}.")

@@ -1,7 +1,8 @@
 """The specs that gem-tasks adds to the registry. Nothing here imports an environment."""
 
-from gem_core import CheckSpec, FamilySpec, KindSpec, hookimpl
+from gem_core import hookimpl
 from gem_core.registry import Registry
+from gem_core.specs import FAMILIES, Spec
 from gem_tasks.grader import GraderSpec
 
 __all__ = ["gem_register"]
@@ -17,19 +18,10 @@ _GRADERS = {
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the kind of graders with its check, the graders, and the family of hub datasets."""
+    """Add the graders, and the family of hub datasets."""
     registry.add(
-        KindSpec(
-            id="graders",
-            entry_point="gem_tasks.grader:GraderSpec",
-            description="graders of answers, and parts of rewards",
-        ),
-        CheckSpec(
-            id="grader",
-            entry_point="gem_tasks.grader_checks:check_grader",
-            description="Checks that a grader keeps its contract",
-        ),
-        FamilySpec(
+        Spec(
+            kind=FAMILIES,
             id="hf",
             entry_point="gem_tasks.hub_family:HubFamily",
             description="every dataset of questions on the hub, as hf:org/name",

@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     from gem_workers.base_sandbox import BaseSandbox, ReplaySession, SessionEndedError
     from gem_workers.cancellation import Cancellation, cancellable, run_in_thread
     from gem_workers.pool import WorkerPool, shared_pool
-    from gem_workers.pools import Pool, PoolSpec
+    from gem_workers.pools import Pool
 
 __all__ = [
+    "POOLS",
     "BaseSandbox",
     "Cancellation",
     "Pool",
-    "PoolSpec",
     "ReplaySession",
     "SessionEndedError",
     "WorkerPool",
@@ -29,6 +29,6 @@ __getattr__, __dir__ = lazy_names(
         "base_sandbox": ("BaseSandbox", "ReplaySession", "SessionEndedError"),
         "cancellation": ("Cancellation", "cancellable", "run_in_thread"),
         "pool": ("WorkerPool", "shared_pool"),
-        "pools": ("Pool", "PoolSpec"),
+        "pools": ("Pool", "POOLS"),
     },
 )

@@ -1,15 +1,14 @@
 """Pools: workers, in this or other machines, that call functions with a deadline.
 
 A pool is what rollouts, evaluation and training play environments in. ``WorkerPool`` is one; a
-plugin registers another with a ``PoolSpec``, and ``gem-core run ... executor=ID`` uses it.
+plugin registers another with the kind ``POOLS``, and ``gem-core run ... executor=ID`` uses it.
 """
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-from gem_core.specs import Spec
+from gem_core.specs import Kind, Spec
 
-__all__ = ["Last", "Pool", "PoolSpec"]
+__all__ = ["POOLS", "Last", "Pool"]
 
 
 @runtime_checkable
@@ -33,11 +32,13 @@ class Pool(Protocol):
         """End all workers; may be called twice."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PoolSpec(Spec):
-    """A pool of workers for ``executor=ID`` of commands; its entry point returns a ``Pool``."""
-
-    kind: ClassVar[str] = "pool"
+POOLS: Kind[Spec] = Kind(
+    id="pools",
+    name="pool",
+    description="pools of workers that play environments",
+    group="executor",
+)
+"""Entry points return a ``Pool``."""
 
 
 class Last:

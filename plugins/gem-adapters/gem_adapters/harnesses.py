@@ -5,7 +5,7 @@ import pkgutil
 from importlib import metadata
 
 from gem_adapters import checks
-from gem_adapters.specs import HarnessSpec
+from gem_adapters.specs import ADAPTERS
 from gem_core.errors import ConfigError, near_names
 from gem_core.plugins import default_registry
 from gem_rollout.testing.adapters import Harness
@@ -28,7 +28,7 @@ def harness_names() -> list[str]:
     """Return the names of the adapters that have a harness, installed frameworks or not.
 
     They are the modules of ``gem_adapters.checks`` whose names do not begin with an underscore,
-    and what plugins register as ``HarnessSpec``.
+    and what plugins register as ``ADAPTERS``.
     """
     return sorted(_entry_points())
 
@@ -36,7 +36,7 @@ def harness_names() -> list[str]:
 def _entry_points() -> dict[str, str]:
     names = [module.name for module in pkgutil.iter_modules(checks.__path__)]
     own = {name: f"{checks.__name__}.{name}:HARNESS" for name in names if name[0] != "_"}
-    return {one.id: str(one.entry_point) for one in default_registry().list(HarnessSpec)} | own
+    return {one.id: str(one.entry_point) for one in default_registry().list(ADAPTERS)} | own
 
 
 def load_harness(name: str) -> Harness:

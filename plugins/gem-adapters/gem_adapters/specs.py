@@ -1,15 +1,10 @@
-"""The spec of a harness, by which a plugin offers its adapter to ``gem-core check-adapter``."""
+"""The kind of spec by which a plugin offers its adapter to ``gem-core check-adapter``."""
 
-from dataclasses import dataclass
-from typing import ClassVar
+from gem_core.specs import Kind, Spec
 
-from gem_core.specs import Spec
+__all__ = ["ADAPTERS"]
 
-__all__ = ["HarnessSpec"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class HarnessSpec(Spec):
-    """An adapter; its entry point is a ``gem_rollout.testing.adapters.Harness``."""
-
-    kind: ClassVar[str] = "adapter"
+ADAPTERS: Kind[Spec] = Kind(
+    id="adapters", name="adapter", description="adapters of trainers, for check-adapter"
+)
+"""Entry points are a ``gem_rollout.testing.adapters.Harness``."""

@@ -12,9 +12,10 @@ from click.testing import CliRunner, Result
 from gem_adapters import check_adapter, harnesses
 from gem_adapters.check_adapter import command
 from gem_adapters.harnesses import harness_names, load_harness
-from gem_adapters.specs import HarnessSpec
+from gem_adapters.specs import ADAPTERS
 from gem_core.errors import ConfigError
 from gem_core.registry import Registry
+from gem_core.specs import Spec
 from gem_rollout.testing.adapter_checks import BAD_INPUTS, CHECKS
 from gem_rollout.testing.adapters import Case, Played
 from gem_rollout.testing.stub_adapters import PushStub
@@ -90,7 +91,7 @@ def test_a_missing_framework_is_an_error_if_it_is_named_or_if_nothing_else_is_th
 
 def test_plugins_offer_harnesses_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
     registry = Registry()
-    registry.add(HarnessSpec(id="foreign", entry_point="acme_adapters:FOREIGN"))
+    registry.add(Spec(kind=ADAPTERS, id="foreign", entry_point="acme_adapters:FOREIGN"))
     monkeypatch.setattr(harnesses, "default_registry", lambda: registry)
     assert {"foreign", "trl"} < set(harness_names())
     assert isinstance(load_harness("foreign"), Foreign)

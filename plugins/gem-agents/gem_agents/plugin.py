@@ -2,7 +2,7 @@
 
 from gem_core import hookimpl
 from gem_core.registry import Registry
-from gem_core.specs import AgentSpec, CommandSpec
+from gem_core.specs import COMMANDS, AgentSpec, Spec
 
 __all__ = ["gem_register"]
 
@@ -32,7 +32,8 @@ def gem_register(registry: Registry) -> None:
         )
     )
     registry.add(
-        CommandSpec(
+        Spec(
+            kind=COMMANDS,
             id="check-template",
             entry_point="gem_agents.check_template:command",
             description="Check that a chat template preserves the tokens of earlier turns",

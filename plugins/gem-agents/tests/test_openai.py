@@ -12,6 +12,7 @@ from gem_agents.openai import OpenAIAgent
 from gem_agents.testing.endpoint_server import EndpointServer
 from gem_core.content import Image
 from gem_core.errors import ConfigError
+from gem_core.specs import AGENTS
 from gem_core.thoughts import spoken
 from gem_rollout import collect
 from gem_tasks import as_tool
@@ -361,9 +362,8 @@ class TestParameters:
 
     def test_the_agent_is_found_by_its_id(self, server):
         from gem_core.plugins import default_registry
-        from gem_core.specs import AgentSpec
 
-        spec = default_registry().find(AgentSpec, "openai")
+        spec = default_registry().find(AGENTS, "openai")
         agent = spec.make(model="m", base_url=server.url)
         assert repr(agent) == "OpenAIAgent(model='m')"
 

@@ -1,11 +1,12 @@
 """The specs that gem-eval adds to the registry."""
 
-from gem_core import CommandSpec, hookimpl
+from gem_core import hookimpl
 from gem_core.registry import Registry
+from gem_core.specs import COMMANDS, Spec
 
 __all__ = ["gem_register"]
 
-COMMANDS = {
+_COMMANDS = {
     "eval": ("gem_eval.evaluate:command", "Evaluate agents on environments"),
     "compare": ("gem_eval.compare_command:command", "Compare agents on the same tasks"),
     "replay": (
@@ -20,5 +21,5 @@ COMMANDS = {
 @hookimpl
 def gem_register(registry: Registry) -> None:
     """Add the commands."""
-    for name, (entry_point, description) in COMMANDS.items():
-        registry.add(CommandSpec(id=name, entry_point=entry_point, description=description))
+    for name, (entry_point, description) in _COMMANDS.items():
+        registry.add(Spec(kind=COMMANDS, id=name, entry_point=entry_point, description=description))

@@ -21,7 +21,7 @@ from gem_core.lifetimes import Lifetime, Lock
 from gem_core.maybe_async import is_awaitable
 from gem_core.observation import Action, Info, Observation
 from gem_core.resolve import configured, resolve
-from gem_core.specs import EnvSpec
+from gem_core.specs import ENVS
 from gem_rollout import Trajectory, play_episode
 from gem_rollout.answer_instruction import instructed
 from gem_rollout.environments import named_specs
@@ -123,7 +123,7 @@ def env_makers(config: Mapping[str, Any], env_ids: Mapping[str, str]) -> dict[st
     parameters = {} if isinstance(env, str) else {k: env[k] for k in env if k != "id"}
     specs = named_specs(config["envs"]) if config.get("envs") else {}
     found = {
-        name: configured(specs.get(name) or resolve(EnvSpec, env_id), parameters)
+        name: configured(specs.get(name) or resolve(ENVS, env_id), parameters)
         for name, env_id in env_ids.items()
     }
     return {

@@ -22,7 +22,7 @@ from gem_core.console import Terminal
 from gem_core.errors import MachineError, SandboxError
 from gem_core.machine import MachineSpec
 from gem_core.plugins import default_registry, load_plugins
-from gem_core.specs import MachineProviderSpec
+from gem_core.specs import MACHINES, Spec
 from gem_sandbox.docker import connect, make_image
 from gem_sandbox.image import DEFAULT_IMAGE
 from gem_sandbox.warm.tiers import TIERS, why_not
@@ -124,7 +124,7 @@ def _docker() -> Iterator[Finding]:
 
 def _machines(engine: Finding) -> Iterator[Finding]:
     """Yield the providers of machines; Docker's by its engine, as its image may have to be made."""
-    for spec in default_registry().list(MachineProviderSpec):
+    for spec in default_registry().list(MACHINES):
         if spec.id == "docker":
             yield replace(engine, sandbox="machines", part="docker")
             continue
@@ -137,7 +137,7 @@ def _machines(engine: Finding) -> Iterator[Finding]:
             yield Finding("machines", spec.id, works=True, detail=found)
 
 
-def _start_machine(spec: MachineProviderSpec) -> str:
+def _start_machine(spec: Spec) -> str:
     """Start a machine and run a command; return what was found."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a provider without isolation

@@ -1,7 +1,8 @@
 """The specs that gem-sandbox registers; no sandbox is imported here."""
 
-from gem_core import CommandSpec, MachineProviderSpec, SandboxSpec, hookimpl
+from gem_core import hookimpl
 from gem_core.registry import Registry
+from gem_core.specs import COMMANDS, MACHINES, SANDBOXES, Spec
 
 __all__ = ["gem_register"]
 
@@ -10,49 +11,56 @@ __all__ = ["gem_register"]
 def gem_register(registry: Registry) -> None:
     """Add the sandboxes, the providers of machines, and the command that says what works."""
     registry.add(
-        SandboxSpec(
+        Spec(
+            kind=SANDBOXES,
             id="warm",
             entry_point="gem_sandbox.warm:WarmSandbox",
             description="warm Python interpreters, forked for each run and isolated by the kernel",
         )
     )
     registry.add(
-        SandboxSpec(
+        Spec(
+            kind=SANDBOXES,
             id="docker",
             entry_point="gem_sandbox.docker:DockerSandbox",
             description="Docker containers without network, reused between runs",
         )
     )
     registry.add(
-        SandboxSpec(
+        Spec(
+            kind=SANDBOXES,
             id="process",
             entry_point="gem_sandbox.process:ProcessSandbox",
             description="plain processes without isolation, for trusted programs only",
         )
     )
     registry.add(
-        MachineProviderSpec(
+        Spec(
+            kind=MACHINES,
             id="local",
             entry_point="gem_sandbox.machines.local.provider:LocalProvider",
             description="machines in namespaces of the kernel, which start in milliseconds",
         )
     )
     registry.add(
-        MachineProviderSpec(
+        Spec(
+            kind=MACHINES,
             id="docker",
             entry_point="gem_sandbox.machines.docker.provider:DockerProvider",
             description="containers of an engine, of any image that has bash",
         )
     )
     registry.add(
-        MachineProviderSpec(
+        Spec(
+            kind=MACHINES,
             id="process",
             entry_point="gem_sandbox.machines.process:ProcessProvider",
             description="folders and plain processes without isolation, for trusted programs only",
         )
     )
     registry.add(
-        CommandSpec(
+        Spec(
+            kind=COMMANDS,
             id="doctor",
             entry_point="gem_sandbox.doctor:command",
             description="Report which sandboxes and machines work here, and plugins with a problem",

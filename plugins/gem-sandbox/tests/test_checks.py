@@ -11,7 +11,7 @@ from backends import BACKENDS
 from gem_core.errors import SandboxError
 from gem_core.registry import Registry
 from gem_core.sandbox import Execution, Program, Sandbox
-from gem_core.specs import SandboxSpec
+from gem_core.specs import SANDBOXES, Spec
 from gem_workers.testing import check_registered_sandbox, check_sandbox, sandbox_checks
 
 pytestmark = pytest.mark.slow
@@ -191,7 +191,7 @@ def test_what_does_not_apply_is_reported_as_unchecked_and_not_as_a_finding() -> 
 
 def test_a_registered_sandbox_that_hangs_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     registry = Registry()
-    registry.add(SandboxSpec(id="hanging", entry_point=f"{__name__}:Hanging"))
+    registry.add(Spec(kind=SANDBOXES, id="hanging", entry_point=f"{__name__}:Hanging"))
     monkeypatch.setattr(sandbox_checks, "default_registry", lambda: registry)
     report = check_registered_sandbox("hanging", deadline=0.5)
     (finding,) = report.findings

@@ -1,10 +1,10 @@
 """The specs that gem-serve adds to the registry. Nothing here imports a server."""
 
-from gem_core import ExecutorSpec, hookimpl
+from gem_core import hookimpl
 from gem_core.registry import Registry
-from gem_core.specs import CommandSpec, FamilySpec, KindSpec
-from gem_serve.harness.recipe import HarnessSpec
-from gem_workers.pools import PoolSpec
+from gem_core.specs import COMMANDS, EXECUTORS, FAMILIES, Spec
+from gem_serve.harness.recipe import HARNESSES
+from gem_workers.pools import POOLS
 
 __all__ = ["gem_register"]
 
@@ -30,12 +30,14 @@ def gem_register(registry: Registry) -> None:
 
 def _add_server(registry: Registry) -> None:
     registry.add(
-        CommandSpec(
+        Spec(
+            kind=COMMANDS,
             id="serve",
             entry_point="gem_serve.server.command:command",
             description="Serve environments to other processes",
         ),
-        FamilySpec(
+        Spec(
+            kind=FAMILIES,
             id="remote",
             entry_point="gem_serve.remote.family:RemoteFamily",
             description="environments on servers: remote:HOST:PORT/ID",
@@ -45,12 +47,14 @@ def _add_server(registry: Registry) -> None:
 
 def _add_cluster(registry: Registry) -> None:
     registry.add(
-        PoolSpec(
+        Spec(
+            kind=POOLS,
             id="ray",
             entry_point="gem_serve.cluster.pool:RayPool",
             description="actors of a Ray cluster",
         ),
-        ExecutorSpec(
+        Spec(
+            kind=EXECUTORS,
             id="ray",
             entry_point="gem_serve.cluster.executor:RayExecutor",
             description="in actors of a Ray cluster",
@@ -60,7 +64,8 @@ def _add_cluster(registry: Registry) -> None:
 
 def _add_gateway(registry: Registry) -> None:
     registry.add(
-        CommandSpec(
+        Spec(
+            kind=COMMANDS,
             id="gateway",
             entry_point="gem_serve.gateway.command:command",
             description="Record the tokens of agent programs that call a model",
@@ -70,19 +75,13 @@ def _add_gateway(registry: Registry) -> None:
 
 def _add_harnesses(registry: Registry) -> None:
     registry.add(
-        CommandSpec(
+        Spec(
+            kind=COMMANDS,
             id="harness",
             entry_point="gem_serve.harness.command:command",
             description="Let an agent program play episodes, and record its tokens",
         )
     )
-    registry.add(
-        KindSpec(
-            id="harnesses",
-            entry_point="gem_serve.harness.recipe:HarnessSpec",
-            description="agent programs that play episodes",
-        )
-    )
     for name, (place, text) in _RECIPES.items():
         entry_point = f"gem_serve.harness.recipes.{place}"
-        registry.add(HarnessSpec(id=name, entry_point=entry_point, description=text))
+        registry.add(Spec(kind=HARNESSES, id=name, entry_point=entry_point, description=text))

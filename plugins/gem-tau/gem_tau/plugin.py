@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from gem_core import CommandSpec, EnvSpec, hookimpl
+from gem_core import EnvSpec, hookimpl
 from gem_core.registry import Registry
+from gem_core.specs import COMMANDS, Spec
 
 __all__ = ["gem_register"]
 
@@ -60,7 +61,8 @@ def gem_register(registry: Registry) -> None:
         )
     )
     registry.add(
-        CommandSpec(
+        Spec(
+            kind=COMMANDS,
             id="tau",
             entry_point="gem_tau.commands:command",
             description="Check dialogues over a database, and the users in them",

@@ -5,7 +5,7 @@ from dataclasses import replace
 from gem_core.machine import MachineSpec
 from gem_core.plugins import default_registry
 from gem_core.testing.report import Finding, Report
-from gem_terminal.specs import CheatSpec
+from gem_terminal.specs import CHEATS
 from gem_terminal.task import TerminalTask
 
 __all__ = ["check_cheat"]
@@ -32,7 +32,7 @@ def check_cheat(cheat_id: str) -> Report:
         cheat_id: The id of a cheat.
     """
     report = Report(cheat_id)
-    spec = default_registry().find(CheatSpec, cheat_id)
+    spec = default_registry().find(CHEATS, cheat_id)
     found = [spec.make(task) for task in _TASKS]
     if not all(isinstance(commands, str) for commands in found):
         report.findings.append(Finding("commands", "it returns something else than a text"))

@@ -20,7 +20,7 @@ from gem_core.options import format_option
 from gem_core.plugins import default_registry
 from gem_rollout.progress import ProgressView, print_line
 from gem_terminal.folders import TaskFolder, read_folder
-from gem_terminal.specs import CheatSpec
+from gem_terminal.specs import CHEATS, CheatSpec
 from gem_terminal.task_check import TaskReport, check_folders, id_of, why_skipped
 
 __all__ = ["check"]
@@ -115,7 +115,7 @@ def _chosen(
 
 def _cheats(patterns: Sequence[str]) -> list[CheatSpec]:
     """Return the cheats that match a pattern; all if there are no patterns."""
-    every = default_registry().list(CheatSpec)
+    every = default_registry().list(CHEATS)
     names = [each.id for each in every]
     for pattern in patterns:
         if not fnmatch.filter(names, pattern):

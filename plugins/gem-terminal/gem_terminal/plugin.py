@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from gem_core import CheckSpec, CommandSpec, EnvSpec, KindSpec, hookimpl
+from gem_core import EnvSpec, hookimpl
 from gem_core.registry import Registry
+from gem_core.specs import COMMANDS, Spec
 from gem_terminal.cheats import cheat_specs
 
 __all__ = ["gem_register"]
@@ -42,7 +43,7 @@ _YOURS = {
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the environments, the command, and the kind of cheats with its check and the cheats."""
+    """Add the environments, the command and the cheats."""
     for name, (kwargs, description) in _ENVS.items():
         registry.add(
             EnvSpec(
@@ -57,22 +58,13 @@ def gem_register(registry: Registry) -> None:
             )
         )
     registry.add(
-        CommandSpec(
+        Spec(
+            kind=COMMANDS,
             id="terminal",
             entry_point="gem_terminal.commands:command",
             description="List and check the terminal tasks in a folder",
         )
     )
     registry.add(
-        KindSpec(
-            id="cheats",
-            entry_point="gem_terminal.specs:CheatSpec",
-            description="ways to be paid for terminal tasks without doing them",
-        ),
-        CheckSpec(
-            id="cheat",
-            entry_point="gem_terminal.cheat_checks:check_cheat",
-            description="checks that a cheat keeps its contract",
-        ),
         *cheat_specs(),
     )

@@ -1,11 +1,20 @@
 """The kind of spec that gem-terminal adds: cheats, which tests of tasks must not pay."""
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Any
 
-from gem_core.specs import Spec
+from gem_core.specs import Kind, Spec
 
-__all__ = ["CheatSpec"]
+__all__ = ["CHEATS", "CheatSpec"]
+
+
+CHEATS: "Kind[CheatSpec]" = Kind(
+    id="cheats",
+    name="cheat",
+    description="ways to be paid for terminal tasks without doing them",
+    given=1,
+    check="gem_terminal.cheat_checks:check_cheat",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +30,6 @@ class CheatSpec(Spec):
         programs: Whether it attacks tests that run the agent's program.
     """
 
-    kind: ClassVar[str] = "cheat"
-    given: ClassVar[int] = 1
+    kind: Kind[Any] = field(default=CHEATS, init=False, repr=False)
 
     programs: bool = False

@@ -15,7 +15,7 @@ from gem_core.machine import MachineSpec
 from gem_core.plugins import default_registry
 from gem_tasks.task_source import ListedTasks
 from gem_terminal.env import TerminalEnv
-from gem_terminal.specs import CheatSpec
+from gem_terminal.specs import CHEATS
 from gem_terminal.task import TerminalTask
 
 _LEXERS = {"__init__", "_mapping", "diff", "python"}
@@ -240,9 +240,9 @@ def group_of(cheat):
     return cheat.id.partition("-")[0]
 
 
-CHEATS = default_registry().list(CheatSpec)
-ON_FILES = [cheat for cheat in CHEATS if not cheat.programs]
-ON_PROGRAMS = [cheat for cheat in CHEATS if cheat.programs]
+EVERY = default_registry().list(CHEATS)
+ON_FILES = [cheat for cheat in EVERY if not cheat.programs]
+ON_PROGRAMS = [cheat for cheat in EVERY if cheat.programs]
 SPOILING = {
     *("answer-nested", "link-to-root", "link-to-tests"),  # no working directory that can be carried
     *("program-passed", "program-setuid"),  # the program ends
@@ -350,8 +350,8 @@ def test_careless_tests_pay_cheats_so_they_are_real(subtests, player, provider, 
         tools = "git sqlite3 curl wget node gdb vim gcc make perl openssl su iconv awk"
         if not machine.run(f"command -v {tools} | wc -l | grep -qx {len(tools.split())}").ok:
             pytest.skip(f"the machine lacks one of {tools}")
-    assert {cheat.id for cheat in CHEATS} > UNPAID
-    for cheat in [each for each in CHEATS if each.id not in UNPAID][part::PARTS]:
+    assert {cheat.id for cheat in EVERY} > UNPAID
+    for cheat in [each for each in EVERY if each.id not in UNPAID][part::PARTS]:
         task = careless_task(cheat)
         with subtests.test(cheat.id):
             step = player.play(task, cheat.make(task))

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from gem_core import CallFormatSpec, CommandSpec, EnvSpec, ToolSpec, WrapperSpec, hookimpl
+from gem_core import EnvSpec, ToolSpec, WrapperSpec, hookimpl
 from gem_core.registry import Registry
+from gem_core.specs import CALL_FORMATS, COMMANDS, Spec
 
 __all__ = ["gem_register"]
 
@@ -30,7 +31,8 @@ def gem_register(registry: Registry) -> None:
         )
     )
     registry.add(
-        CommandSpec(
+        Spec(
+            kind=COMMANDS,
             id="serve-search",
             entry_point="gem_tools.serve:command",
             description="Run a server for searches",
@@ -63,18 +65,21 @@ def _tools() -> Iterator[ToolSpec]:
     )
 
 
-def _call_formats() -> Iterator[CallFormatSpec]:
-    yield CallFormatSpec(
+def _call_formats() -> Iterator[Spec]:
+    yield Spec(
+        kind=CALL_FORMATS,
         id="hermes",
         entry_point="gem_tools.formats.marked:HermesFormat",
         description="JSON between <tool_call> tags, as Hermes and Qwen models write it",
     )
-    yield CallFormatSpec(
+    yield Spec(
+        kind=CALL_FORMATS,
         id="fenced",
         entry_point="gem_tools.formats.marked:FencedFormat",
         description="JSON in code fences with the language tool_call",
     )
-    yield CallFormatSpec(
+    yield Spec(
+        kind=CALL_FORMATS,
         id="openai",
         entry_point="gem_tools.formats.openai:OpenAIFormat",
         description="assistant messages with tool_calls",

@@ -1,6 +1,6 @@
 """What an algorithm is: advantages from a batch, and what it needs for them.
 
-An algorithm is one class in one file, and one ``AlgorithmSpec`` in a plugin. Its parameters are the
+An algorithm is one class in one file, and one spec in a plugin. Its parameters are the
 arguments of the class, so a frozen dataclass is the shortest way to write one.
 """
 

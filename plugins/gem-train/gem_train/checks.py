@@ -21,13 +21,7 @@ from gem_rollout import Component, Trajectory, Turn
 from gem_rollout import Report as RolloutReport
 from gem_train.batch import Batch, batch_of
 from gem_train.parts import make_algorithm, make_part
-from gem_train.specs import (
-    CurriculumSpec,
-    EpisodeFilterSpec,
-    LossSpec,
-    MetricWriterSpec,
-    RewardShaperSpec,
-)
+from gem_train.specs import CURRICULA, FILTERS, LOSSES, SHAPERS, WRITERS
 from gem_train.transitions import transitions_of
 
 __all__ = [
@@ -101,7 +95,7 @@ def check_algorithm(name: str) -> Report:
 
 def check_loss(name: str) -> Report:
     """Check that a loss has one finite number with a finite gradient for each token."""
-    loss, batch = make_part(LossSpec, name), example_batch()
+    loss, batch = make_part(LOSSES, name), example_batch()
 
     def run() -> None:
         old, mask = batch.old_logprobs, batch.mask
@@ -126,7 +120,7 @@ def check_curriculum(name: str) -> Report:
     sources = {one: Component(make_factory(spec)) for one in ("a", "b")}
 
     def run() -> None:
-        first, second = (make_part(CurriculumSpec, name, sources) for _ in range(2))
+        first, second = (make_part(CURRICULA, name, sources) for _ in range(2))
         for number, one in enumerate(example_episodes()):
             first.update(replace(one, component="ab"[number % 2]))
         second.load_state_dict(first.state_dict())
@@ -141,13 +135,13 @@ def check_curriculum(name: str) -> Report:
 
 def check_filter(name: str) -> Report:
     """Check that a filter has an answer for each group."""
-    made = make_part(EpisodeFilterSpec, name)
+    made = make_part(FILTERS, name)
     return _report(name, "groups", lambda: _check_flags(made.filter_groups(_groups())))
 
 
 def check_shaper(name: str) -> Report:
     """Check that a shaper has a finite reward for each turn."""
-    made, batch = make_part(RewardShaperSpec, name), example_batch()
+    made, batch = make_part(SHAPERS, name), example_batch()
 
     def run() -> None:
         _check_tensor(made.shape_rewards(batch), "the rewards", [batch.reward])
@@ -160,14 +154,14 @@ def check_writer(name: str) -> Report:
 
     One that needs a package, such as that of a service, is not tried.
     """
-    spec = resolve(MetricWriterSpec, name)
-    if spec.package:
-        return Report(name, unchecked=[f"its metrics, as it may send them with {spec.package}"])
+    spec = resolve(WRITERS, name)
+    if package := spec.metadata.get("needs"):
+        return Report(name, unchecked=[f"its metrics, as it may send them with {package}"])
 
     def run() -> None:
         with tempfile.TemporaryDirectory() as folder:
             for resume_step in (None, 1):
-                writer = make_part(MetricWriterSpec, spec, Path(folder), "check", {}, resume_step)
+                writer = make_part(WRITERS, spec, Path(folder), "check", {}, resume_step)
                 for step in (1, 2):
                     writer.log(step, {"train/loss": 0.5, "rollout/return": step})
                 writer.close()

@@ -1,6 +1,6 @@
 """Policy losses: a loss of each token from its advantage and two log-probabilities.
 
-A loss is one class and one ``LossSpec`` in a plugin. The trainer multiplies the losses by
+A loss is one class and one spec in a plugin. The trainer multiplies the losses by
 truncated importance weights, adds the KL and the entropy bonus, and reduces them to a number
 (``objective.loss_weights``).
 """

@@ -20,7 +20,7 @@ from gem_core.errors import ConfigError
 from gem_core.factory import EnvFactory, make_factory
 from gem_core.observation import visible_text
 from gem_core.plugins import default_registry
-from gem_core.specs import EnvSpec
+from gem_core.specs import ENVS, EnvSpec
 from gem_rollout import Trajectory, collect
 from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
 from gem_rollout.models.tiny_vision_model import save_tiny_vision_model
@@ -294,8 +294,8 @@ def _specs(patterns: Iterable[str]) -> list[EnvSpec]:
     """
     specs: dict[str, EnvSpec] = {}
     for pattern in patterns:
-        found = default_registry().list(EnvSpec, pattern)
-        found = found or [default_registry().find(EnvSpec, pattern)]
+        found = default_registry().list(ENVS, pattern)
+        found = found or [default_registry().find(ENVS, pattern)]
         specs.update((spec.id, spec) for spec in found)
     return [specs[env_id] for env_id in sorted(specs)]
 

@@ -10,21 +10,21 @@ import pydantic
 from gem_core.config import describe_validation_error, part_kwargs
 from gem_core.errors import ConfigError
 from gem_core.resolve import resolve
-from gem_core.specs import Spec
+from gem_core.specs import Kind, Spec
 from gem_train.algorithm import Algorithm
 from gem_train.config import TrainConfig
-from gem_train.specs import AlgorithmSpec, EpisodeFilterSpec, LossSpec, RewardShaperSpec
+from gem_train.specs import ALGORITHMS, FILTERS, LOSSES, SHAPERS
 
 __all__ = ["Parts", "make_algorithm", "make_part", "parts_of"]
 
 S = TypeVar("S", bound=Spec)
 
 
-def make_part(kind: type[S], part: str | Mapping[str, Any] | S, *given: Any) -> Any:
+def make_part(kind: Kind[S], part: str | Mapping[str, Any] | S, *given: Any) -> Any:
     """Make what a part of a configuration names.
 
     Args:
-        kind: ``AlgorithmSpec``, ``LossSpec``, ...
+        kind: ``ALGORITHMS``, ``LOSSES``, ...
         part: An id, ``module:NAME``, a mapping with such an ``id`` and parameters, or a spec.
         given: The leading arguments, which are not configuration.
 
@@ -59,7 +59,7 @@ def make_algorithm(id: str, **parameters: Any) -> Algorithm:  # noqa: A002 - wha
         UnknownKwargError: It does not take one of the parameters.
         ConfigError: A parameter has a value that it cannot have, or it is not an algorithm.
     """
-    made = make_part(AlgorithmSpec, {"id": id, **parameters})
+    made = make_part(ALGORITHMS, {"id": id, **parameters})
     if not isinstance(made, Algorithm):
         raise ConfigError(
             f"The algorithm {id!r} makes a {type(made).__name__}; it must be a subclass of "
@@ -94,21 +94,21 @@ def parts_of(config: TrainConfig) -> Parts:
         raise ConfigError("Training needs torch: pip install gem-train[torch].")
     algorithm = make_algorithm(**config.algo)
     loss_id = config.loss.id or algorithm.loss
-    loss = make_part(LossSpec, {"id": loss_id, **(config.loss.model_extra or {})})
+    loss = make_part(LOSSES, {"id": loss_id, **(config.loss.model_extra or {})})
     if not callable(loss):
         raise ConfigError(f"The loss {loss_id!r} makes {loss!r}, which cannot be called.")
-    filters = _make_parts(EpisodeFilterSpec, config.filters, "filter_groups")
+    filters = _make_parts(FILTERS, config.filters, "filter_groups")
     if type(algorithm).filter_groups is not Algorithm.filter_groups:
         filters.insert(0, algorithm)
     return Parts(
         algorithm,
         loss,
         filters=filters,
-        shapers=_make_parts(RewardShaperSpec, config.shapers, "shape_rewards"),
+        shapers=_make_parts(SHAPERS, config.shapers, "shape_rewards"),
     )
 
 
-def _make_parts(kind: type[S], parts: Any, method: str) -> list[Any]:
+def _make_parts(kind: Kind[S], parts: Any, method: str) -> list[Any]:
     """Make each of several parts.
 
     Args:
@@ -120,5 +120,5 @@ def _make_parts(kind: type[S], parts: Any, method: str) -> list[Any]:
     made = [make_part(kind, part) for part in values]
     for one in made:
         if not hasattr(one, method):
-            raise ConfigError(f"The {kind.kind} {type(one).__name__} has no method {method}.")
+            raise ConfigError(f"The {kind} {type(one).__name__} has no method {method}.")
     return made

@@ -5,75 +5,66 @@ configured parameters and returns the object. Where an id is expected, ``module:
 Plugins import this module when they are loaded, so it imports nothing heavy.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
+from gem_core.specs import Kind, Spec
 
-from gem_core.specs import Spec
+__all__ = ["ALGORITHMS", "CURRICULA", "FILTERS", "LOSSES", "SHAPERS", "WRITERS"]
 
-__all__ = [
-    "AlgorithmSpec",
-    "CurriculumSpec",
-    "EpisodeFilterSpec",
-    "LossSpec",
-    "MetricWriterSpec",
-    "RewardShaperSpec",
-]
-
-
-@dataclass(frozen=True, kw_only=True)
-class AlgorithmSpec(Spec):
-    """An algorithm; its entry point returns a ``gem_train.algorithm.Algorithm``."""
-
-    kind: ClassVar[str] = "algorithm"
-    by_entry_point: ClassVar[bool] = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class LossSpec(Spec):
-    """A loss; its entry point returns a ``gem_train.loss.Loss``."""
-
-    kind: ClassVar[str] = "loss"
-    by_entry_point: ClassVar[bool] = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class CurriculumSpec(Spec):
-    """A curriculum; its entry point takes the sources and returns a ``Curriculum``."""
-
-    kind: ClassVar[str] = "curriculum"
-    by_entry_point: ClassVar[bool] = True
-    given: ClassVar[int] = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class EpisodeFilterSpec(Spec):
-    """An episode filter; its entry point returns a ``gem_train.filters.EpisodeFilter``."""
-
-    kind: ClassVar[str] = "filter"
-    by_entry_point: ClassVar[bool] = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class RewardShaperSpec(Spec):
-    """A reward shaper; its entry point returns a ``gem_train.shapers.RewardShaper``."""
-
-    kind: ClassVar[str] = "shaper"
-    by_entry_point: ClassVar[bool] = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class MetricWriterSpec(Spec):
-    """A metric writer; its entry point returns a ``gem_train.metrics.Writer``.
-
-    The entry point takes ``(folder, run_name, config, resume_step)``, then its parameters.
-
-    Args:
-        id: Its name.
-        package: A package that it needs and that may be missing; empty for none.
-    """
-
-    kind: ClassVar[str] = "writer"
-    by_entry_point: ClassVar[bool] = True
-    given: ClassVar[int] = 4
-
-    package: str = ""
+_CHECKS = "gem_train.checks"
+ALGORITHMS: Kind[Spec] = Kind(
+    id="algorithms",
+    name="algorithm",
+    description="advantages of turns or tokens",
+    group="algo",
+    by_entry_point=True,
+    check=f"{_CHECKS}:check_algorithm",
+)
+"""Entry points return a ``gem_train.algorithm.Algorithm``."""
+LOSSES: Kind[Spec] = Kind(
+    id="losses",
+    name="loss",
+    description="losses of tokens",
+    group="loss",
+    by_entry_point=True,
+    check=f"{_CHECKS}:check_loss",
+)
+"""Entry points return a ``gem_train.loss.Loss``."""
+CURRICULA: Kind[Spec] = Kind(
+    id="curricula",
+    name="curriculum",
+    description="shares of environments in a mixture",
+    group="curriculum",
+    given=1,
+    by_entry_point=True,
+    check=f"{_CHECKS}:check_curriculum",
+)
+"""Entry points take the sources and return a ``Curriculum``."""
+FILTERS: Kind[Spec] = Kind(
+    id="filters",
+    name="filter",
+    description="which groups of episodes are learned from",
+    group="filters",
+    several=True,
+    by_entry_point=True,
+    check=f"{_CHECKS}:check_filter",
+)
+"""Entry points return a ``gem_train.filters.EpisodeFilter``."""
+SHAPERS: Kind[Spec] = Kind(
+    id="shapers",
+    name="shaper",
+    description="changes of the rewards to learn from",
+    group="shapers",
+    several=True,
+    by_entry_point=True,
+    check=f"{_CHECKS}:check_shaper",
+)
+"""Entry points return a ``gem_train.shapers.RewardShaper``."""
+WRITERS: Kind[Spec] = Kind(
+    id="writers",
+    name="writer",
+    description="where metrics are written",
+    given=4,
+    by_entry_point=True,
+    check=f"{_CHECKS}:check_writer",
+)
+"""Entry points take ``(folder, run_name, config, resume_step)``, then their parameters, and return
+a ``gem_train.metrics.Writer``. ``metadata["needs"]`` names a package that may be missing."""

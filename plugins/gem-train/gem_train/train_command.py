@@ -31,7 +31,7 @@ from gem_train.config import TrainConfig
 from gem_train.metrics.csv_file import METRICS_FILE, read_metrics
 from gem_train.parts import parts_of
 from gem_train.plots import text_curve
-from gem_train.specs import AlgorithmSpec
+from gem_train.specs import ALGORITHMS
 
 __all__ = ["command"]
 
@@ -74,7 +74,7 @@ def _with_loss(overrides: Sequence[str]) -> list[str]:
         return list(overrides)
     registry = default_registry()
     names = given.get("algo", "rebn").strip("'\"").split(",")
-    algorithms = [registry.find(AlgorithmSpec, name) for name in names]
+    algorithms = [registry.find(ALGORITHMS, name) for name in names]
     with contextlib.suppress(EntryPointError):  # a run says so, and --cfg works without torch
         losses = {getattr(spec.load(), "loss", None) for spec in algorithms}
         if len(losses) == 1 and isinstance(loss := losses.pop(), str):

@@ -47,7 +47,7 @@ from gem_train.plots import plot_run
 from gem_train.policy import Policy
 from gem_train.progress import Progress
 from gem_train.sampling import Sampling
-from gem_train.specs import CurriculumSpec
+from gem_train.specs import CURRICULA
 from gem_train.transitions import transitions_of
 
 __all__ = ["Trainer"]
@@ -100,7 +100,7 @@ class Trainer:
         algorithm, loss, filters, shapers = parts_of(config)
         self._curriculum: Curriculum | None = None
         if config.curriculum is not None:
-            self._curriculum = make_part(CurriculumSpec, config.curriculum, sources)
+            self._curriculum = make_part(CURRICULA, config.curriculum, sources)
         size = config.rollout.group_size or (_GROUP_SIZE if algorithm.needs_groups else 1)
         checkpoint = latest_checkpoint(folder) if resume else None
         self.policy = Policy.load(

@@ -17,7 +17,6 @@ from gem_rollout import Component, Report, collect
 from gem_train.curriculum import Levels
 from gem_train.parts import make_part
 from gem_train.plugin import CURRICULA
-from gem_train.specs import CurriculumSpec
 
 NAMES = ["easy", "middle", "hard"]
 
@@ -27,7 +26,7 @@ def sources(*names):
 
 
 def made(name, names=NAMES, **options):
-    return make_part(CurriculumSpec, {"id": name, **options}, sources(*names))
+    return make_part(CURRICULA, {"id": name, **options}, sources(*names))
 
 
 def observe(sampler, source, *successes, **more):
@@ -124,14 +123,14 @@ class TestEveryCurriculum:
             made("levels", threshhold=0.5)
 
     def test_parameters_are_those_that_can_be_given(self):
-        assert resolve(CurriculumSpec, "levels").parameters() == {
+        assert resolve(CURRICULA, "levels").parameters() == {
             "threshold": 0.8,
             "episodes": 64,
             "earlier": 0.2,
             "fall_back": None,
         }
         for name in CURRICULA:
-            parameters = resolve(CurriculumSpec, name).parameters()
+            parameters = resolve(CURRICULA, name).parameters()
             assert made(name, **parameters).state_dict() == made(name).state_dict()
 
     @pytest.mark.parametrize(
@@ -306,7 +305,7 @@ def test_the_rollouts_engine_takes_it_and_levels_of_a_game_are_sources_of_a_mixt
     ids = [f"game:GuessTheNumber-v0-{level}" for level in ("easy", "hard")]
     mixture = {name: Component(lambda name=name: gem_core.make(name), weight=1.0) for name in ids}
     part = {"id": "levels", "episodes": 4, "earlier": 0.0}
-    sampler = make_part(CurriculumSpec, part, mixture)
+    sampler = make_part(CURRICULA, part, mixture)
     assert isinstance(sampler, Levels)
     episodes = list(collect(mixture, OracleAgent, episodes=12, concurrency=1, sampler=sampler))
     assert [one.component for one in episodes[:4]] == ids[:1] * 4

@@ -8,23 +8,20 @@ from needs import needs
 
 from gem_core.plugins import default_registry
 from gem_rollout.signatures import parameters_of
-from gem_train.specs import (
-    AlgorithmSpec,
-    CurriculumSpec,
-    EpisodeFilterSpec,
-    LossSpec,
-    RewardShaperSpec,
-)
+from gem_train.specs import ALGORITHMS, CURRICULA, FILTERS, LOSSES, SHAPERS
 
 FILES = {
     "stranger_plugin.py": """
         from gem_core import hookimpl
-        from gem_train.specs import AlgorithmSpec
+        from gem_core import Spec
+        from gem_train.specs import ALGORITHMS
 
         @hookimpl
         def gem_register(registry):
             where = "stranger_algorithm:Stranger"
-            registry.add(AlgorithmSpec(id="stranger", entry_point=where, description="a test"))
+            registry.add(
+                Spec(kind=ALGORITHMS, id="stranger", entry_point=where, description="a test")
+            )
         """,
     "stranger_algorithm.py": """
         from dataclasses import dataclass
@@ -69,9 +66,7 @@ def test_help_shows_the_parameters_of_all_parts_without_importing_torch(tmp_path
     assert not transformers
 
 
-@pytest.mark.parametrize(
-    "kind", [AlgorithmSpec, CurriculumSpec, EpisodeFilterSpec, LossSpec, RewardShaperSpec]
-)
+@pytest.mark.parametrize("kind", [ALGORITHMS, CURRICULA, FILTERS, LOSSES, SHAPERS])
 def test_the_parameters_that_help_shows_are_those_of_the_objects(kind):
     needs("torch")
     for spec in default_registry().list(kind):

@@ -7,8 +7,9 @@ from click.testing import CliRunner
 from needs import needs
 
 from gem_core.errors import EntryPointError, GemError
+from gem_core.specs import Spec
 from gem_train.parts import make_part
-from gem_train.specs import AlgorithmSpec
+from gem_train.specs import ALGORITHMS
 from gem_train.train_command import command
 
 MODULE = """
@@ -98,6 +99,6 @@ def test_help_lists_parts_with_their_parameters():
 
 
 def test_the_plugin_of_a_broken_algorithm_is_named():
-    spec = AlgorithmSpec(id="x", entry_point="acme_missing:X", source="acme-broken 1.0")
+    spec = Spec(kind=ALGORITHMS, id="x", entry_point="acme_missing:X", source="acme-broken 1.0")
     with pytest.raises(EntryPointError, match=r"'x' of acme-broken 1\.0.*no module 'acme_missing'"):
-        make_part(AlgorithmSpec, spec)
+        make_part(ALGORITHMS, spec)

@@ -1,7 +1,8 @@
 """The specs that gem-web adds to the registry. Nothing here imports an environment."""
 
-from gem_core import AgentSpec, CommandSpec, EnvSpec, hookimpl
+from gem_core import AgentSpec, EnvSpec, hookimpl
 from gem_core.registry import Registry
+from gem_core.specs import COMMANDS, Spec
 
 __all__ = ["gem_register"]
 
@@ -56,7 +57,8 @@ def gem_register(registry: Registry) -> None:
         )
     )
     registry.add(
-        CommandSpec(
+        Spec(
+            kind=COMMANDS,
             id="webshop",
             entry_point="gem_web.commands:command",
             description="Convert the files of WebShop into a catalogue",

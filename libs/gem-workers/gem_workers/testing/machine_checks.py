@@ -10,7 +10,7 @@ from pathlib import Path
 from gem_core.errors import ConfigError, MachineError, SnapshotError
 from gem_core.machine import Machine, MachineProvider, MachineSnapshot, MachineSpec
 from gem_core.plugins import default_registry
-from gem_core.specs import MachineProviderSpec
+from gem_core.specs import MACHINES
 from gem_core.testing.report import Report, require, run_checks
 from gem_workers.testing.session_checks import raises
 
@@ -77,7 +77,7 @@ def check_registered_machine(provider_id: str) -> Report:
 
 
 def _maker(provider_id: str) -> Callable[[], MachineProvider]:
-    return default_registry().find(MachineProviderSpec, provider_id).make
+    return default_registry().find(MACHINES, provider_id).make
 
 
 def _await(condition: Callable[[], bool], seconds: float = 5.0) -> bool:

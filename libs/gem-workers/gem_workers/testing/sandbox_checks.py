@@ -15,7 +15,7 @@ from typing import Any, Self
 from gem_core.errors import GemError, SandboxError
 from gem_core.plugins import default_registry
 from gem_core.sandbox import Execution, Limit, Program, Sandbox, SessionSandbox
-from gem_core.specs import SandboxSpec
+from gem_core.specs import SANDBOXES
 from gem_core.testing.report import CheckFailedError, Finding, Report, require, run_checks
 from gem_workers.testing.session_checks import SESSION_CHECKS, raises
 
@@ -129,7 +129,7 @@ def check_sandbox(
         UnknownIdError: No sandbox has this id.
     """
     registry = default_registry()
-    make = registry.find(SandboxSpec, sandbox).make if isinstance(sandbox, str) else sandbox
+    make = registry.find(SANDBOXES, sandbox).make if isinstance(sandbox, str) else sandbox
     subject = sandbox if isinstance(sandbox, str) else getattr(sandbox, "__name__", repr(sandbox))
     report = Report(subject)
 
@@ -153,7 +153,7 @@ def check_registered_sandbox(sandbox_id: str, *, deadline: float = 60.0) -> Repo
         sandbox_id: The id of a sandbox.
         deadline: Seconds for each check; see ``check_sandbox``.
     """
-    make = default_registry().find(SandboxSpec, sandbox_id).make
+    make = default_registry().find(SANDBOXES, sandbox_id).make
     try:
         _run_within(deadline, _closing(lambda bench: bench.sandbox.run(Program(""))), make)
     except SandboxError as error:

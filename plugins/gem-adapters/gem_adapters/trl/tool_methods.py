@@ -9,7 +9,7 @@ from gem_core.calls.format import BaseCallFormat
 from gem_core.errors import ConfigError
 from gem_core.observation import Action
 from gem_core.resolve import resolve
-from gem_core.specs import ToolSpec
+from gem_core.specs import TOOLS
 from gem_core.tool import Function, Tool
 
 __all__ = ["DIRECT", "DirectCall", "functions_of", "method_of"]
@@ -52,7 +52,7 @@ def functions_of(config: Mapping[str, Any]) -> dict[str, list[Function]]:
     tools = config.get("tools") or ()
     found: dict[str, list[Function]] = {}
     for value in tools.values() if isinstance(tools, Mapping) else tools:
-        tool: Tool = resolve(ToolSpec, value).make()
+        tool: Tool = resolve(TOOLS, value).make()
         found[tool.name] = list(tool.functions())
         tool.close()
     return found

@@ -17,8 +17,8 @@ from gem.utils.seeds import any_seed
 from gem_core import api
 from gem_core.errors import ConfigError, DuplicateIdError, UnknownIdError
 from gem_core.plugins import default_registry
+from gem_core.specs import ENVS, load_entry_point
 from gem_core.specs import EnvSpec as CoreSpec
-from gem_core.specs import load_entry_point
 
 if TYPE_CHECKING:
     from gem.vector.vector_env import VectorEnv
@@ -115,7 +115,7 @@ _NAME = "ENV_REGISTRY"
 def __getattr__(name: str) -> Any:
     if name != _NAME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    registry = {spec.id: _spec_of(spec) for spec in default_registry().list(CoreSpec)}
+    registry = {spec.id: _spec_of(spec) for spec in default_registry().list(ENVS)}
     globals()[name] = registry
     return registry
 
@@ -208,7 +208,7 @@ def _find(env_id: str) -> EnvSpec:
     if spec is not None:
         return spec
     try:
-        return _spec_of(default_registry().find(CoreSpec, env_id))
+        return _spec_of(default_registry().find(ENVS, env_id))
     except UnknownIdError as error:
         plugins = _PLUGINS.get(env_id.partition(":")[0], ())
         missing = [name for name in plugins if not _is_installed(name)]

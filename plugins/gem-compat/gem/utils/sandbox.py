@@ -8,7 +8,7 @@ from gem_core import api
 from gem_core.errors import ConfigError
 from gem_core.plugins import default_registry
 from gem_core.sandbox import Program
-from gem_core.specs import SandboxSpec
+from gem_core.specs import SANDBOXES
 
 __all__ = [
     "CLI_ARG_SIZE_LIMIT",
@@ -44,7 +44,7 @@ def sandbox_id(sandbox_type: str) -> str:
     """
     if sandbox_type in {"none", "bwrap"}:
         return "warm"
-    ids = [spec.id for spec in default_registry().list(SandboxSpec)]
+    ids = [spec.id for spec in default_registry().list(SANDBOXES)]
     if sandbox_type in ids:
         return sandbox_type
     raise ConfigError(

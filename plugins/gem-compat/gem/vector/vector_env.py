@@ -13,7 +13,7 @@ from gem.core import Env
 from gem_core import vector
 from gem_core.errors import ConfigError, EnvironmentFault
 from gem_core.plugins import default_registry
-from gem_core.specs import ExecutorSpec
+from gem_core.specs import EXECUTORS
 from gem_core.vector.slot import Autoreset
 
 __all__ = ["ArrayType", "AutoresetMode", "VectorEnv"]
@@ -73,7 +73,7 @@ class VectorEnv(Env):
     def _vector(self) -> vector.VectorEnv:
         return vector.VectorEnv(
             [partial(_Element, self.envs, index) for index in range(self.num_envs)],
-            executor=default_registry().make(ExecutorSpec, self.executor),
+            executor=default_registry().make(EXECUTORS, self.executor),
             autoreset=_MODES[self.autoreset_mode],
         )
 

@@ -28,14 +28,14 @@ from gem_serve.gateway.client import GatewayClient
 from gem_serve.gateway.serving import GatewayThread
 from gem_serve.harness.player import Player
 from gem_serve.harness.program import folders_of
-from gem_serve.harness.recipe import HarnessSpec, find_recipe
+from gem_serve.harness.recipe import HARNESSES, find_recipe
 from gem_serve.harness.runner import play_episodes
 
 __all__ = ["command"]
 
 
 def _complete(_ctx: click.Context, _param: click.Parameter, start: str) -> Any:
-    return completions(default_registry().list(HarnessSpec, f"{start}*"))
+    return completions(default_registry().list(HARNESSES, f"{start}*"))
 
 
 @click.command(

@@ -2,19 +2,20 @@
 
 A recipe is data: a command line, environment variables and files, in which the words of ``WORDS``
 in braces stand for what an episode has. A third party writes one in a file of its own and adds one
-line to its plugin: ``registry.add(HarnessSpec(id="mine", entry_point="my_package.mine:mine"))``.
+line to its plugin:
+``registry.add(Spec(kind=HARNESSES, id="mine", entry_point="my_package.mine:mine"))``.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from gem_core.errors import ConfigError
 from gem_core.plugins import default_registry
-from gem_core.specs import Spec
+from gem_core.specs import Kind, Spec
 
-__all__ = ["WORDS", "Dialect", "HarnessSpec", "Recipe", "find_recipe"]
+__all__ = ["HARNESSES", "WORDS", "Dialect", "Recipe", "find_recipe"]
 
 Dialect = Literal["chat", "completions", "responses", "messages"]
 WORDS = {
@@ -86,12 +87,13 @@ class Recipe:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class HarnessSpec(Spec):
-    """A program that plays episodes; its entry point returns a ``Recipe``."""
-
-    kind: ClassVar[str] = "harness"
-    by_entry_point: ClassVar[bool] = True
+HARNESSES: Kind[Spec] = Kind(
+    id="harnesses",
+    name="harness",
+    description="programs that play episodes as agents",
+    by_entry_point=True,
+)
+"""Entry points return a ``Recipe``."""
 
 
 def find_recipe(recipe: str | Mapping[str, Any] | Recipe) -> Recipe:
@@ -105,7 +107,7 @@ def find_recipe(recipe: str | Mapping[str, Any] | Recipe) -> Recipe:
         return recipe
     parts = {"id": recipe} if isinstance(recipe, str) else dict(recipe)
     name = parts.pop("id", "")
-    made = default_registry().make(HarnessSpec, name, **parts)
+    made = default_registry().make(HARNESSES, name, **parts)
     if not isinstance(made, Recipe):
         raise ConfigError(
             f"The entry point of the harness {name!r} must return a Recipe; got {made!r}."

@@ -18,7 +18,7 @@ from gem_core.errors import ConfigError, UnknownIdError
 from gem_core.factory import EnvFactory
 from gem_core.options import complete_envs
 from gem_core.plugins import default_registry
-from gem_core.specs import EnvSpec
+from gem_core.specs import ENVS
 from gem_serve.server.limits import Limits
 
 __all__ = ["command", "factories_of"]
@@ -162,10 +162,10 @@ def _named(argument: str) -> list[tuple[str, Mapping[str, Any]]]:
     is_named = bool(equals) and name.replace("-", "").replace("_", "").isalnum()
     env = _parsed(rest if is_named else argument)
     registry = default_registry()
-    found = registry.list(EnvSpec, env["id"])
+    found = registry.list(ENVS, env["id"])
     if not found:
         try:
-            found = [registry.find(EnvSpec, env["id"])]
+            found = [registry.find(ENVS, env["id"])]
         except UnknownIdError as error:
             if argument != "search":
                 raise

@@ -5,13 +5,14 @@ from selection import thorough
 
 from gem_core.errors import ConfigError, UnknownIdError
 from gem_core.plugins import default_registry
-from gem_serve.harness.recipe import WORDS, HarnessSpec, Recipe, find_recipe
+from gem_core.specs import Spec
+from gem_serve.harness.recipe import HARNESSES, WORDS, Recipe, find_recipe
 
 WHAT = dict.fromkeys(WORDS, "x")
 
 
 def test_each_program_has_a_recipe_that_passes_the_url_the_model_and_the_instruction_on(subtests):
-    specs = default_registry().list(HarnessSpec)
+    specs = default_registry().list(HARNESSES)
     assert len(specs) > 5
     for spec in specs:
         with subtests.test(spec.id):
@@ -59,9 +60,9 @@ def test_an_unknown_program_suggests_near_names():
 def test_a_third_party_adds_a_recipe_with_one_spec(registry, monkeypatch):
     monkeypatch.setattr("gem_serve.harness.recipe.default_registry", lambda: registry)
     recipe = Recipe(program="mine", dialect="chat")
-    registry.add(HarnessSpec(id="mine", entry_point=lambda: recipe))
+    registry.add(Spec(kind=HARNESSES, id="mine", entry_point=lambda: recipe))
     assert find_recipe("mine") is recipe
-    registry.add(HarnessSpec(id="wrong", entry_point=lambda: "mine"))
+    registry.add(Spec(kind=HARNESSES, id="wrong", entry_point=lambda: "mine"))
     with pytest.raises(ConfigError, match="must return a Recipe; got 'mine'"):
         find_recipe("wrong")
 

@@ -27,7 +27,7 @@ from gem_core.errors import (
 )
 from gem_core.maybe_async import is_awaitable
 from gem_core.plugins import default_registry
-from gem_core.specs import EnvSpec
+from gem_core.specs import ENVS
 from gem_core.testing import check_env
 from gem_rollout import collect
 from gem_rollout.testing.adapter_envs import Adder
@@ -384,24 +384,24 @@ def test_a_snapshot_of_another_environment_is_refused(serve: Serve) -> None:
 
 def test_remote_ids_need_no_network_and_are_not_listed() -> None:
     registry = default_registry()
-    assert not registry.list(EnvSpec, "remote:*")
+    assert not registry.list(ENVS, "remote:*")
     for written in (
         "remote:host:80/game:Wordle-v0",
         "remote:host:80/game/Wordle-v0",
         "remote/host/80/game/Wordle-v0",
         "remote/host:80/game:Wordle-v0",
     ):
-        found = registry.find(EnvSpec, written)
+        found = registry.find(ENVS, written)
         assert found.id == "remote:host:80/game:Wordle-v0"
-        assert registry.find(EnvSpec, found.config_path).id == found.id
+        assert registry.find(ENVS, found.config_path).id == found.id
         assert found.kwargs == {"address": "host:80", "name": "game:Wordle-v0"}
-    assert registry.find(EnvSpec, "remote:[::1]:80/x").kwargs["address"] == "[::1]:80"
+    assert registry.find(ENVS, "remote:[::1]:80/x").kwargs["address"] == "[::1]:80"
 
 
 def test_a_malformed_address_is_refused() -> None:
     for bad in ("remote:host", "remote:host:80", "remote:host:99999/x", "remote:"):
         with pytest.raises((InvalidIdError, UnknownIdError)):
-            default_registry().find(EnvSpec, bad)
+            default_registry().find(ENVS, bad)
 
 
 values = st.recursive(

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from gem_core import make
 from gem_core.errors import ConfigError, GemError, UnknownIdError
 from gem_core.plugins import default_registry
-from gem_core.specs import CommandSpec
+from gem_core.specs import COMMANDS
 from gem_serve.remote.openenv import RemoteEnvironment, TextAction
 from gem_serve.server.command import command, factories_of
 
@@ -169,4 +169,4 @@ def test_arguments_of_the_command_name_environments_and_set_their_parameters_and
 def test_the_help_of_the_command_shows_examples() -> None:
     done = CliRunner().invoke(command, ["--help"])
     assert "gem-core serve game:Wordle-v0-easy" in done.output
-    assert default_registry().find(CommandSpec, "serve").load() is command
+    assert default_registry().find(COMMANDS, "serve").load() is command

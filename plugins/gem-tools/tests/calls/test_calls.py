@@ -16,7 +16,7 @@ from gem_core.calls.catalog import signature
 from gem_core.calls.written import DEEPEST, json_of
 from gem_core.errors import ConfigError, UnknownIdError
 from gem_core.plugins import default_registry
-from gem_core.specs import CallFormatSpec
+from gem_core.specs import CALL_FORMATS
 from gem_tools.formats.marked import FencedFormat, HermesFormat
 from gem_tools.formats.openai import OpenAIFormat
 
@@ -460,10 +460,10 @@ class TestCatalog:
 
 class TestRegistering:
     def test_the_formats_are_installed_by_name(self) -> None:
-        ids = {spec.id for spec in default_registry().list(CallFormatSpec)}
+        ids = {spec.id for spec in default_registry().list(CALL_FORMATS)}
         assert {"hermes", "openai", "fenced"} <= ids
         for name in ids:
-            assert isinstance(default_registry().make(CallFormatSpec, name), CallFormat)
+            assert isinstance(default_registry().make(CALL_FORMATS, name), CallFormat)
 
     def test_an_unknown_format_gets_near_names(self) -> None:
         with pytest.raises(UnknownIdError, match="Did you mean 'hermes'"):

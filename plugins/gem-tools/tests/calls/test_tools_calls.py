@@ -16,7 +16,6 @@ from gem_core import (
     AsyncEnv,
     BaseEnv,
     BaseTool,
-    CallFormatSpec,
     Function,
     Info,
     Observation,
@@ -27,6 +26,7 @@ from gem_core import (
 from gem_core.calls import BaseCallFormat, CallFormat, Reading, Request
 from gem_core.errors import ConfigError, EpisodeEndedError
 from gem_core.plugins import default_registry
+from gem_core.specs import CALL_FORMATS, Spec
 from gem_core.wrappers import HistoryWrapper, ToolWrapper
 from gem_core.wrappers.tools import BUDGET_SPENT, OVER_BUDGET, OVER_TOOL_BUDGET, TOOL_SPENT
 from gem_tasks import ToolSet, as_tool
@@ -555,8 +555,8 @@ class TestThirdParties:
 
     def test_a_registered_format_has_a_name_and_takes_arguments(self) -> None:
         registry = default_registry()
-        if not registry.list(CallFormatSpec, "test:line"):
-            registry.add(CallFormatSpec(id="test:line", entry_point=LineFormat))
+        if not registry.list(CALL_FORMATS, "test:line"):
+            registry.add(Spec(kind=CALL_FORMATS, id="test:line", entry_point=LineFormat))
         env = gem_core.make(
             "game:GuessTheNumber-v0-easy",
             tools=[Adder],

@@ -12,9 +12,10 @@ from typing import Any, Protocol
 
 from gem_core.errors import ConfigError, GemError
 from gem_core.resolve import resolve
+from gem_core.specs import Spec
 from gem_rollout.redaction import redact
 from gem_train.parts import make_part
-from gem_train.specs import MetricWriterSpec
+from gem_train.specs import WRITERS
 
 __all__ = ["Writer", "Writers", "open_writers"]
 
@@ -108,7 +109,7 @@ def open_writers(
         DataError: The folder has a ``metrics.csv`` that cannot be continued.
     """
     warn = warn or _python_warning
-    specs = {spec.id: spec for spec in (resolve(MetricWriterSpec, name) for name in names)}
+    specs = {spec.id: spec for spec in (resolve(WRITERS, name) for name in names)}
     if len(specs) < len(names):
         raise ConfigError(f"Each writer may be named once; got {', '.join(map(str, names))}.")
     for spec in specs.values():
@@ -118,7 +119,7 @@ def open_writers(
     given = (folder, run_name, redact(config), resume_step)
     for name, spec in specs.items():
         try:
-            writers[name] = make_part(MetricWriterSpec, spec, *given)
+            writers[name] = make_part(WRITERS, spec, *given)
         except GemError:
             raise
         except Exception as error:  # noqa: BLE001 - a failed writer must not end the training
@@ -126,12 +127,13 @@ def open_writers(
     return Writers(writers, warn)
 
 
-def _check_package(spec: MetricWriterSpec) -> None:
-    if spec.package and importlib.util.find_spec(spec.package) is None:
+def _check_package(spec: Spec) -> None:
+    package = spec.metadata.get("needs")
+    if package and importlib.util.find_spec(package) is None:
         name = spec.source.partition(" ")[0]
-        install = f"gem-train[{spec.package}]" if name == "gem-train" else spec.package
+        install = f"gem-train[{package}]" if name == "gem-train" else package
         raise ConfigError(
-            f"The writer {spec.id!r} needs the package {spec.package}: pip install {install}."
+            f"The writer {spec.id!r} needs the package {package}: pip install {install}."
         )
 
 

@@ -19,7 +19,7 @@ from gem_rollout.redaction import typed
 from gem_train.health import _SIGNS
 from gem_train.sft_command import SFTKeys
 from gem_train.sft_command import command as sft_command
-from gem_train.specs import AlgorithmSpec, LossSpec
+from gem_train.specs import ALGORITHMS, LOSSES
 from gem_train.train_command import TrainKeys, command
 
 PLUGIN = Path(__file__).parents[2]
@@ -165,7 +165,7 @@ def _defaults_in(page):
 
 
 @pytest.mark.parametrize(
-    ("kind", "prefix"), [(AlgorithmSpec, "algo"), (LossSpec, "loss")], ids=["algorithm", "loss"]
+    ("kind", "prefix"), [(ALGORITHMS, "algo"), (LOSSES, "loss")], ids=["algorithm", "loss"]
 )
 def test_every_parameter_of_an_algorithm_and_a_loss_is_in_their_page(kind, prefix):
     needs("torch")
@@ -196,7 +196,7 @@ def test_every_warning_of_a_broken_run_is_explained():
 
 def test_every_algorithm_is_explained():
     page = (DOCS / "algorithms.md").read_text()
-    assert [one.id for one in _ours(AlgorithmSpec) if f"| [`{one.id}`](" not in page] == []
+    assert [one.id for one in _ours(ALGORITHMS) if f"| [`{one.id}`](" not in page] == []
 
 
 def test_the_way_from_episodes_to_gradients_is_as_shown():

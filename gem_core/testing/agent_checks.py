@@ -8,7 +8,7 @@ from gem_core.env import Env
 from gem_core.factory import make_factory
 from gem_core.optional import seed_agent
 from gem_core.resolve import resolve
-from gem_core.specs import AgentSpec, EnvSpec
+from gem_core.specs import AGENTS, EnvSpec
 from gem_core.testing.env_checks import now
 from gem_core.testing.example import example_spec
 from gem_core.testing.report import Report, require, run_checks
@@ -65,7 +65,7 @@ def check_agent(
     """
     make: Callable[[], Agent]
     if isinstance(agent, str):
-        spec = resolve(AgentSpec, agent)
+        spec = resolve(AGENTS, agent)
         subject, make, env = agent, spec.make, env or spec.env
     else:
         subject, make = getattr(agent, "__name__", repr(agent)), agent
