@@ -1,7 +1,7 @@
 """Writes gem_core/known.json: what each of our distributions has.
 
-Messages about what is not installed name it. `make docs` runs it. Of environments, a namespace stands for all ids in it where one distribution
-has them all.
+Messages about what is not installed name it. `make docs` runs it. Of environments, a namespace
+stands for all ids in it where one distribution has them all.
 """
 
 import json

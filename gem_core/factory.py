@@ -57,11 +57,11 @@ class EnvFactory:
             GemError: The environment, a tool or a wrapper cannot be made.
         """
         env: Env = self.spec.make()
-        with contextlib.suppress(AttributeError):  # a read-only spec stays as it is
-            env.unwrapped.spec = self.spec
-        if self.seed is not None:
-            env = seeded(env, self.seed)
         try:
+            with contextlib.suppress(AttributeError):  # a read-only spec stays as it is
+                env.unwrapped.spec = self.spec
+            if self.seed is not None:
+                env = seeded(env, self.seed)
             return self._wrapped(env)
         except BaseException:
             env.close()

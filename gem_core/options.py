@@ -1,13 +1,20 @@
-"""What all commands of ``gem-core`` share: ``--format``, messages, and completion of ids.
+"""What all commands of ``gem-core`` share: ``--format``, JSON, messages, and completion of ids.
+
+In the format ``json``, the standard output has what ``print_json`` prints and nothing else: what
+components print goes to the standard error.
 
 ``eval "$(_GEM_CORE_COMPLETE=bash_source gem-core)"`` turns completion on in bash; in the other
 shells it is ``zsh_source`` and ``fish_source``.
 """
 
+import contextlib
 import functools
+import json
+import math
 import os
 import re
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import click
@@ -18,29 +25,40 @@ from click.shell_completion import (
     split_arg_string,
 )
 
+from gem_core.notices import print_result, results_alone
 from gem_core.plugins import default_registry
 from gem_core.specs import ENVS, Kind, Spec
 
 __all__ = [
+    "PROGRAM",
     "add_bash_completion",
     "complete_envs",
     "completions",
     "format_option",
+    "json_alone",
     "kind_option",
     "message_of",
+    "print_json",
     "visible",
     "warn_deprecated",
 ]
 
 
+PROGRAM = object()
+"""The object of the root context if the process is ``gem-core``, which ends with the command."""
+
+
 def format_option(*formats: str) -> Callable[[Any], Any]:
     """Return a decorator that adds ``--format``; the command gets its value as ``form``.
+
+    In the format ``json``, the command prints with ``print_json``, and what else is printed while
+    it runs goes to the standard error.
 
     Args:
         formats: The formats, the default one first; none for ``table`` and ``json``.
     """
     names = formats or ("table", "json")
-    return click.option(
+    option = click.option(
         "--format",
         "form",
         type=click.Choice(names),
@@ -48,6 +66,47 @@ def format_option(*formats: str) -> Callable[[Any], Any]:
         show_default=True,
         help="What to print on the standard output.",
     )
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        @functools.wraps(function)
+        def run(*args: Any, form: str, **kwargs: Any) -> Any:
+            with json_alone(form):
+                return function(*args, form=form, **kwargs)
+
+        return option(run)
+
+    return decorate
+
+
+@contextlib.contextmanager
+def json_alone(form: str) -> Iterator[None]:
+    """In the format ``json``, keep the standard output for ``print_json``."""
+    if form != "json":
+        yield
+        return
+    context = click.get_current_context(silent=True)
+    is_program = context is not None and context.find_root().obj is PROGRAM
+    with results_alone(until_exit=is_program and sys.stdout is sys.__stdout__):
+        yield
+
+
+def print_json(value: object, *, on_one_line: bool = False) -> None:
+    """Print a result as JSON; numbers that JSON does not have are null, other objects texts."""
+    to_text = functools.partial(json.dumps, indent=None if on_one_line else 2, default=str)
+    try:
+        text = to_text(value, allow_nan=False)
+    except ValueError:
+        text = to_text(_finite(value))
+    print_result(text)
+
+
+def _finite(value: Any) -> Any:
+    """Return plain data with None for each number that is infinite or not a number."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [*map(_finite, value)]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @functools.cache

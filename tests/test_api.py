@@ -200,6 +200,16 @@ class TestMake:
         assert env.spec.id == "test:Loud-v0"
         assert env.reset()[0] == gem_core.make(spec).reset(seed=3)[0]
 
+    def test_closes_the_environment_when_it_cannot_be_seeded(self) -> None:
+        class Unlucky(Room):
+            def seed(self, seed: int) -> None:
+                raise ValueError(seed)
+
+        room = Unlucky()
+        with pytest.raises(ValueError, match="7"):
+            gem_core.make(gem_core.EnvSpec(id="t:Room", entry_point=lambda: room), seed=7)
+        assert room.closed
+
     def test_closes_the_environment_when_a_wrapper_cannot_be_made(self) -> None:
         room = Room()
         spec = EnvSpec(id="test:Room-v1", entry_point=lambda: room)

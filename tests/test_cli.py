@@ -374,6 +374,7 @@ def test_ctrl_c_keeps_finished_episodes_and_says_how_to_continue(tmp_path):
             "env=game/GuessTheNumber-v0-easy",
             "episodes=10000000",
             f"out={out}",
+            "--format=json",
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -385,11 +386,12 @@ def test_ctrl_c_keeps_finished_episodes_and_says_how_to_continue(tmp_path):
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    shown, errors = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "resume=true" in errors
     assert "Traceback" not in errors
     indices = [trajectory.index for trajectory in read_trajectories(out / "trajectories.jsonl")]
+    assert [row["episodes"] for row in json.loads(shown)["rows"]] == [len(indices)]
     assert indices == list(range(len(indices)))
 
 

@@ -2,16 +2,19 @@
 
 import io
 import json
+import math
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from cli import gem
 from rich.table import Table
 from rich.text import Text
 
 from gem_core.console import Terminal
-from gem_core.options import message_of, visible
+from gem_core.options import message_of, print_json, visible
 from gem_core.plugins import load_plugins
 from gem_core.specs import load_entry_point
 
@@ -117,27 +120,84 @@ def test_what_a_plugin_prints_does_not_reach_the_standard_output(install):
         assert line in done.stderr
 
 
+JSON = {
+    "list": ["noisy:*"],
+    "show": ["noisy:Env"],
+    "check": ["noisy:Env", "--episodes=1"],
+    "run": ["noisy:Env", "agent=random", "episodes=2", "out=a"],
+    "eval": ["noisy:Env", "agent=random", "episodes=2", "out=b"],
+    "replay": ["b", "--out=c"],
+    "compare": ["b", "c"],
+}
+"""Commands with the format json, and their further words."""
+
+
 @pytest.mark.slow
 def test_what_an_environment_prints_does_not_reach_the_results(
     install, tmp_path, run_programs, subtests
 ):
     """The standard output can be read by a script, whatever components print."""
-    commands = {
-        "show": [],
-        "check": ["--episodes=1"],
-        "run": ["agent=random", "episodes=2", "out=a"],
-        "eval": ["agent=random", "episodes=2", "out=b"],
-    }
-    programs = [
-        ["gem_core", command, "noisy:Env", *words, "--format=json"]
-        for command, words in commands.items()
-    ]
+    programs = [["gem_core", name, *words, "--format=json"] for name, words in JSON.items()]
     ran = run_programs(programs, cwd=tmp_path, PYTHONPATH=str(install("noisy")))
-    for command, done in zip(commands, ran, strict=True):
+    for command, done in zip(JSON, ran, strict=True):
         with subtests.test(command=command):
-            assert json.loads(done.stdout)
-            for what in (b"noisy: made", b"noisy: another program", b"noisy: reset below Python"):
-                assert what in done.stderr
+            assert json.loads(done.stdout), done.stderr
+            if command not in ("list", "compare"):
+                for what in (b"made", b"another program", b"reset below Python", b"closed"):
+                    assert b"noisy: " + what in done.stderr
+
+
+@pytest.mark.slow
+def test_what_is_printed_as_the_process_ends_does_not_reach_the_results(install, tmp_path):
+    environ = {**os.environ, "PYTHONPATH": str(install("noisy"))}
+    words = ["run", "noisy:Env", "env.until_exit=true", "agent=random", "episodes=1"]
+    command = [sys.executable, "-m", "gem_core", *words, "--format=json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, env=environ, check=True)
+    assert json.loads(done.stdout)["rows"][0]["return"] == 1.0
+    for line in (b"noisy: exit\n", b"noisy: exit below Python\n", b"noisy: a buffer of C\n"):
+        assert line in done.stderr
+
+
+@pytest.mark.slow
+def test_a_sweep_prints_one_line_of_json_for_each_run(install, tmp_path, run_programs):
+    words = ["run", "-m", "noisy:Env", "agent=random", "episodes=1,2", "--format=json"]
+    (done,) = run_programs([["gem_core", *words]], cwd=tmp_path, PYTHONPATH=str(install("noisy")))
+    rows = [json.loads(line)["rows"][0] for line in done.stdout.splitlines()]
+    assert [row["episodes"] for row in rows] == [1, 2]
+
+
+@pytest.mark.slow
+def test_an_error_leaves_the_standard_output_empty(install, tmp_path, run_programs, subtests):
+    words = [["show", "noisy:Broken"], ["run", "noisy:Env", "agent=random", "agent.nope=1"]]
+    programs = [["gem_core", *one, "--format=json"] for one in words]
+    ran = run_programs(programs, cwd=tmp_path, PYTHONPATH=str(install("noisy")))
+    for program, done in zip(programs, ran, strict=True):
+        with subtests.test(command=program[1]):
+            assert (done.stdout, done.returncode) == (b"", 1)
+            assert b"Error: " in done.stderr
+
+
+@pytest.mark.slow
+def test_a_command_that_is_called_in_a_program_gives_its_streams_back(
+    install, plugins_in, capfd, monkeypatch
+):
+    plugins_in(install("noisy"))
+    monkeypatch.setenv("GEM_PLUGINS", "noisy,gem-rollout")
+    done = gem("show", "noisy:Env", "--format=json")
+    assert json.loads(done.stdout)["observation"] == "Say a word."
+    os.write(1, b"after\n")
+    printed = capfd.readouterr()
+    assert printed.out == "after\n"
+    assert "noisy: reset below Python" in printed.err
+
+
+def test_numbers_that_json_does_not_have_are_null(capsys):
+    print_json({"low": -math.inf, "all": [1.5, (math.nan,)], "other": Path("a")})
+    assert json.loads(capsys.readouterr().out) == {
+        "low": None,
+        "all": [1.5, [None]],
+        "other": "a",
+    }
 
 
 @pytest.mark.slow

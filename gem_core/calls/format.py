@@ -1,7 +1,7 @@
 """The interface of call formats: they read actions, show results, and explain how to call.
 
-A third party derives a class from ``BaseCallFormat`` and adds a spec of the kind ``CALL_FORMATS`` to the
-registry; ``call_format="its-id"`` then finds it.
+A third party derives a class from ``BaseCallFormat`` and adds a spec of the kind ``CALL_FORMATS``
+to the registry; ``call_format="its-id"`` then finds it.
 """
 
 from abc import ABC, abstractmethod

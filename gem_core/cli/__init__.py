@@ -31,7 +31,8 @@ class Commands(click.Group):
             spec = default_registry().find(COMMANDS, cmd_name)
         except UnknownIdError:
             return None
-        command = spec.load()
+        with results_alone():
+            command = spec.load()
         return command if isinstance(command, click.Command) else None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
@@ -90,7 +91,7 @@ def _status() -> int:
     try:
         with results_alone():
             load_plugins()
-        status = commands.main(prog_name="gem-core", standalone_mode=False)
+        status = commands.main(prog_name="gem-core", standalone_mode=False, obj=options.PROGRAM)
         if sys.stdout is not None:
             sys.stdout.flush()
     except click.exceptions.Abort:

@@ -1,6 +1,5 @@
 """``gem-core check``: the conformance kit from the command line."""
 
-import json
 import sys
 from typing import Any
 
@@ -14,7 +13,7 @@ from gem_core.console import Terminal
 from gem_core.errors import UnknownIdError
 from gem_core.known import install_hint
 from gem_core.notices import results_alone
-from gem_core.options import complete_envs, format_option
+from gem_core.options import complete_envs, format_option, print_json
 from gem_core.plugins import default_registry, load_plugins
 from gem_core.specs import ENVS, EnvSpec
 from gem_core.testing import Report, check_env, check_plugin
@@ -65,7 +64,7 @@ def command(targets: tuple[str, ...], episodes: int, form: str) -> None:
     failed = sum(not report.ok for report in reports)
     if form == "json":
         plain = {"checked": len(reports), "failed": failed, "reports": [*map(_plain, reports)]}
-        click.echo(json.dumps(plain, indent=2, default=str))
+        print_json(plain)
     else:
         console = Terminal(soft_wrap=True)
         for report in reports:

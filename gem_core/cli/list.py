@@ -2,7 +2,6 @@
 
 import contextlib
 import inspect
-import json
 import sys
 
 import click
@@ -12,7 +11,7 @@ from gem_core.console import Terminal
 from gem_core.errors import GemError
 from gem_core.known import install_hint
 from gem_core.notices import results_alone
-from gem_core.options import complete_envs, format_option, kind_option
+from gem_core.options import complete_envs, format_option, kind_option, print_json
 from gem_core.plugins import default_registry
 from gem_core.specs import COMMANDS, ENVS, Spec
 
@@ -42,7 +41,7 @@ def command(pattern: str, kind: str, form: str, *, is_long: bool) -> None:
     if form == "json":
         fields = ("id", "entry_point", "kwargs", "description", "source")
         rows = [{name: getattr(spec, name) for name in fields} for spec in specs]
-        click.echo(json.dumps(rows, indent=2, default=str))
+        print_json(rows)
         return
     console = Terminal(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     if not specs:

@@ -1,6 +1,5 @@
 """``gem-core plugins``: the installed plugins and their problems."""
 
-import json
 import sys
 import traceback
 
@@ -9,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gem_core.console import Terminal
-from gem_core.options import format_option
+from gem_core.options import format_option, print_json
 from gem_core.plugins import PluginStatus, load_plugins
 
 __all__ = ["command"]
@@ -40,7 +39,7 @@ def command(form: str, *, with_traceback: bool) -> None:
     if form == "json":
         fields = ("name", "value", "distribution", "state", "problems", "seconds")
         rows = [{name: getattr(status, name) for name in fields} for status in statuses]
-        click.echo(json.dumps(rows, indent=2))
+        print_json(rows)
     elif statuses:
         _print(statuses, with_traceback=with_traceback)
     else:

@@ -1,7 +1,6 @@
 """``gem-core show``: one environment with an example of its first observation, or another spec."""
 
 import inspect
-import json
 from typing import Any
 
 import click
@@ -14,7 +13,7 @@ from gem_core.console import Terminal
 from gem_core.content import images_of
 from gem_core.notices import results_alone
 from gem_core.observation import text_of
-from gem_core.options import complete_envs, format_option, kind_option
+from gem_core.options import complete_envs, format_option, kind_option, print_json
 from gem_core.plugins import default_registry
 from gem_core.specs import EnvSpec, Spec
 
@@ -40,7 +39,7 @@ def command(env_id: str, kind: str, seed: int, form: str) -> None:
         if isinstance(spec, EnvSpec):
             description |= _example(spec, seed)
     if form == "json":
-        click.echo(json.dumps(description, indent=2, default=str))
+        print_json(description)
     else:
         _print(description)
 

@@ -6,7 +6,6 @@ the keys that choose environments, tools, wrappers and agents are there in every
 is 1. After Ctrl-C it is 130. docs/authoring.md has an example.
 """
 
-import functools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,16 +16,16 @@ import click
 import pydantic
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from gem_core.agent import Agent
-from gem_core.config import describe_validation_error, part_kwargs
+from gem_core.config import describe_validation_error
 from gem_core.errors import ConfigError, GemError
 from gem_core.notices import results_alone
-from gem_core.options import message_of, warn_deprecated
-from gem_core.plugins import default_registry
-from gem_core.specs import AGENTS, check_kwargs, load_entry_point
+from gem_core.options import json_alone, message_of, print_json, warn_deprecated
+from gem_core.specs import load_entry_point
+from gem_rollout.agent_makers import agent_makers, unusable
 from gem_rollout.answer_instruction import DEFAULT, KEY
 from gem_rollout.composition import WITHOUT_SECRETS, compose, printed_flags
 from gem_rollout.environments import env_factories, env_sources, envs_by_name
@@ -98,6 +97,10 @@ class Job(Generic[K]):
     form: str
     folder: Path
     words: list[str]
+
+    def print_json(self, value: object) -> None:
+        """Print the result of the format ``json``; in a sweep, on one line for each job."""
+        print_json(value, on_one_line=HydraConfig.get().mode is RunMode.MULTIRUN)
 
 
 _SHARED = {
@@ -221,7 +224,8 @@ class HydraCommand(click.Command):
     ) -> click.Context:
         """Return the context; that of a subcommand if the first word names one."""
         if args and args[0] in self.subcommands:
-            command: click.Command = load_entry_point(self.subcommands[args[0]])
+            with results_alone():
+                command: click.Command = load_entry_point(self.subcommands[args[0]])
             return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
@@ -259,15 +263,22 @@ class HydraCommand(click.Command):
     def _run(self, words: tuple[str, ...], form: str, **flags: Any) -> int:
         with declared_by(self._keys), remembered(secrets_in({}, words)):
             try:
-                return self._run_words(words, form, flags)
+                overrides, form = self._read(words, form)
+                prints_config = flags["cfg"] or flags["info"]
+                with json_alone("" if prints_config else form):
+                    return self._run_words(overrides, form, flags)
             except GemError as error:
                 error.args = (hide(str(error)), *error.args[1:])
                 raise
 
-    def _run_words(self, words: tuple[str, ...], form: str, flags: dict[str, Any]) -> int:
+    def _read(self, words: Sequence[str], form: str) -> tuple[list[str], str]:
+        """Return the overrides and the format that were typed."""
         overrides = renamed_overrides(with_environments(words), self._aliases)
-        if "format" not in self._keys.model_fields:
-            overrides, form = self._without_format(overrides, form)
+        if "format" in self._keys.model_fields:
+            return overrides, form
+        return self._without_format(overrides, form)
+
+    def _run_words(self, overrides: list[str], form: str, flags: dict[str, Any]) -> int:
         if self._prepare is not None:
             overrides = self._prepare(overrides)
         if "executor" in self._groups:
@@ -469,35 +480,4 @@ def check_values(model: type[K], config: Mapping[str, Any]) -> K:
     try:
         return model.model_validate(own)
     except pydantic.ValidationError as error:
-        raise _unusable(describe_validation_error(error)) from error
-
-
-def _unusable(lines: Sequence[str]) -> ConfigError:
-    return ConfigError("\n  ".join(["The configuration cannot be used:", *lines]))
-
-
-def agent_makers(config: Mapping[str, Any]) -> dict[str, Callable[[], Agent]]:
-    """Return a function for each agent of a configuration, by name, that makes the agent.
-
-    Raises:
-        ConfigError: There is no agent, or a parameter has a value that it cannot have.
-        GemError: An agent does not exist, cannot be imported or does not take a parameter.
-    """
-    makers = {name: _agent_maker(name, part) for name, part in (config.get("agent") or {}).items()}
-    if not makers:
-        raise ConfigError("agent: give at least one, for example agent=random")
-    return makers
-
-
-def _agent_maker(name: str, part: Any) -> Callable[[], Agent]:
-    kwargs = {"id": part} if isinstance(part, str) else dict(part or {"id": name})
-    if "id" not in kwargs:
-        raise ConfigError(f"agent.{name} needs an id, such as +agent@agent.{name}=random.")
-    spec = default_registry().find(AGENTS, kwargs.pop("id"))
-    target = spec.load()
-    check_kwargs(target, kwargs, f"agent {spec.id!r}")
-    try:
-        kwargs = part_kwargs(target, kwargs)
-    except pydantic.ValidationError as error:
-        raise _unusable(describe_validation_error(error, f"agent.{name}")) from error
-    return functools.partial(spec.make, **kwargs)
+        raise unusable(describe_validation_error(error)) from error

@@ -1,13 +1,11 @@
 """``gem-core run``: play episodes and print a table of results."""
 
 import functools
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import click
 from pydantic import Field
 from rich.console import Console
 from rich.table import Table
@@ -153,7 +151,7 @@ def _run(job: Job[RunKeys]) -> int:
             interrupted = True
     if job.form == "json":
         rows = [tally.figures() for tally in tallies]
-        click.echo(json.dumps({"run": str(run.path), "rows": rows}, indent=2))
+        job.print_json({"run": str(run.path), "rows": rows})
     else:
         Terminal().print(_table(tallies))
     limit = job.keys.fail_on_error

@@ -197,7 +197,7 @@ class TokenAgent(BaseAgent):
             completion_tokens=len(sampled.ids),
             prompt_ids=prompt.new if extends else prompt.ids,
             token_ids=sampled.ids,
-            logprobs=list(sampled.logprobs),
+            logprobs=list(sampled.logprobs) if sampled.logprobs else None,
             opens_thought=action != said,
             queue_seconds=sampled.queue_seconds,
             model_seconds=sampled.model_seconds,

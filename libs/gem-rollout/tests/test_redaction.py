@@ -245,7 +245,7 @@ def _registered():
     registry.add(*SPECS)
     yield
     for spec in SPECS:
-        del registry._specs[spec.kind][spec.id]
+        del registry._specs[spec.kind.id][spec.id]
 
 
 GIVEN = {

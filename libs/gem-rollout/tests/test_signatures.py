@@ -4,8 +4,6 @@ import itertools
 import keyword
 import sys
 import textwrap
-from dataclasses import dataclass
-from typing import ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -13,13 +11,10 @@ from hypothesis import strategies as st
 from selection import thorough
 
 from gem_core.errors import EntryPointError
-from gem_core.specs import Spec
+from gem_core.specs import Kind, Spec
 from gem_rollout.signatures import parameters_of
 
-
-@dataclass(frozen=True, kw_only=True)
-class PartSpec(Spec):
-    kind: ClassVar[str] = "part"
+PARTS: Kind[Spec] = Kind(id="parts", name="part", description="parts")
 
 
 NUMBERS = itertools.count()
@@ -110,7 +105,7 @@ def spec_of(tmp_path, monkeypatch):
     def write(source):
         module = f"part_{next(NUMBERS)}"
         (tmp_path / f"{module}.py").write_text(textwrap.dedent(source))
-        return PartSpec(id="part", entry_point=f"{module}:Part")
+        return Spec(kind=PARTS, id="part", entry_point=f"{module}:Part")
 
     return write
 
@@ -145,7 +140,7 @@ def test_imports_within_a_package_are_followed_without_importing_it(tmp_path, mo
     (package / "base.py").write_text(
         "from dataclasses import dataclass\nSIZE = 9\n\n@dataclass\nclass Base:\n    a: int = 1\n"
     )
-    spec = PartSpec(id="part", entry_point="split_part.inner:Part", kwargs={"a": 5})
+    spec = Spec(kind=PARTS, id="part", entry_point="split_part.inner:Part", kwargs={"a": 5})
     assert parameters_of(spec) == {"a": 5, "b": 9}
 
 
@@ -154,7 +149,7 @@ def test_an_entry_point_that_cannot_be_loaded_is_an_error(tmp_path, monkeypatch,
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "part_circular.py").write_text("from part_circular import Part")
     with pytest.raises(EntryPointError, match=entry_point.partition(":")[0]):
-        parameters_of(PartSpec(id="part", entry_point=entry_point))
+        parameters_of(Spec(kind=PARTS, id="part", entry_point=entry_point))
 
 
 NAMES = st.from_regex(r"[a-z]{1,4}", fullmatch=True).filter(
@@ -178,5 +173,5 @@ def test_any_literal_default_is_read(tmp_path_factory, defaults):
     (folder / f"{module}.py").write_text(f"def Part({listed}): ...", encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
-        assert parameters_of(PartSpec(id="part", entry_point=f"{module}:Part")) == defaults
+        assert parameters_of(Spec(kind=PARTS, id="part", entry_point=f"{module}:Part")) == defaults
     assert module not in sys.modules

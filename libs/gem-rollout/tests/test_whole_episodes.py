@@ -17,7 +17,7 @@ from gem_core.agent import BaseAgent, OracleAgent, RandomAgent, ScriptedAgent, S
 from gem_core.errors import ConfigError
 from gem_core.factory import make_factory
 from gem_core.plugins import default_registry
-from gem_core.specs import AgentSpec
+from gem_core.specs import AGENTS
 from gem_rollout import Component, FaultPolicy, collect
 from gem_rollout.processes import in_processes
 from gem_rollout.whole_episodes import cost_of, is_movable
@@ -198,8 +198,8 @@ def test_only_programmed_agents_move_by_themselves(pool: WorkerPool) -> None:
     """A model, a person and an agent of the user's stay where they are."""
     find = default_registry().find
     assert is_movable(RandomAgent)
-    assert is_movable(find(AgentSpec, "oracle").make)
-    assert not is_movable(find(AgentSpec, "human").make)
+    assert is_movable(find(AGENTS, "oracle").make)
+    assert not is_movable(find(AGENTS, "human").make)
     assert not is_movable(Waits)
     here: Any = in_processes(Large, pool=pool, play="auto")
     assert here.whole_episodes(Waits) is None

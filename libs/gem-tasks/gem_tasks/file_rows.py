@@ -7,6 +7,7 @@ temporary file. So a million rows cost 16 MB for all environments of a process.
 
 import bz2
 import gzip
+import io
 import lzma
 import mmap
 import shutil
@@ -20,7 +21,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from gem_core.errors import DataError
 from gem_tasks.rows import BATCH, Rows, require_columns, require_types
@@ -31,6 +32,7 @@ __all__ = [
     "FORMATS",
     "FileRows",
     "JoinedRows",
+    "Source",
     "file_rows",
     "package_rows",
     "streamed",
@@ -42,6 +44,15 @@ COMPRESSED = (".bz2", ".gz", ".xz", ".zst")
 """The endings of compressed files."""
 SMALL = 1 << 24
 """The number of bytes of the largest file that stays in memory."""
+
+
+class Source(Protocol):
+    """A file: a ``Path``, or one that is read as it is downloaded. Its ``str`` is its name."""
+
+    @property
+    def suffix(self) -> str: ...
+
+    def open(self, mode: str) -> IO[bytes]: ...
 
 
 class Content(ABC):
@@ -112,6 +123,7 @@ class FileRows(Rows, Sequence[dict[str, Any]]):
         reader: Reads its format.
         origin: The name of the file.
         columns: The name and type of each column to read.
+        remote: Whether the file is one of the hub.
 
     Raises:
         DataError: There are no rows, or one of them cannot be read, lacks a column, or has a value
@@ -119,13 +131,21 @@ class FileRows(Rows, Sequence[dict[str, Any]]):
     """
 
     def __init__(
-        self, content: Content, reader: Reader, origin: str, columns: Mapping[str, Any]
+        self,
+        content: Content,
+        reader: Reader,
+        origin: str,
+        columns: Mapping[str, Any],
+        *,
+        remote: bool = False,
     ) -> None:
         super().__init__(origin, columns)
+        self.remote = remote
         self._content, self._reader = content, reader
         self._starts, self._ends = array("Q"), array("Q")
         self.data = self
-        for records in _checked(reader.records(content.lines()), origin, columns, BATCH):
+        found = reader.records(content.lines())
+        for records in _checked(found, origin, columns, BATCH, remote=remote):
             self._starts.extend(start for start, _, _ in records)
             self._ends.extend(end for _, end, _ in records)
         if not self._starts:
@@ -149,7 +169,7 @@ class JoinedRows(Rows, Sequence[dict[str, Any]]):
 
     def __init__(self, parts: Sequence[Rows], origin: str) -> None:
         super().__init__(origin, parts[0].columns)
-        self.data, self._parts = self, parts
+        self.data, self._parts, self.remote = self, parts, parts[0].remote
         self._ends = list(accumulate(map(len, parts)))
 
     def __len__(self) -> int:
@@ -161,7 +181,14 @@ class JoinedRows(Rows, Sequence[dict[str, Any]]):
         return self._parts[part][at - self._ends[part]]
 
 
-def file_rows(paths: Sequence[Path], kind: str, origin: str, columns: Mapping[str, Any]) -> Rows:
+def file_rows(
+    paths: Sequence[Path],
+    kind: str,
+    origin: str,
+    columns: Mapping[str, Any],
+    *,
+    remote: bool = False,
+) -> Rows:
     """Return the rows of some files of one format.
 
     Args:
@@ -169,12 +196,14 @@ def file_rows(paths: Sequence[Path], kind: str, origin: str, columns: Mapping[st
         kind: Their format, one of ``FORMATS``.
         origin: What error messages call all of them.
         columns: The name and type of each column to read.
+        remote: Whether the files are those of the hub.
 
     Raises:
         DataError: A file cannot be read, or has no rows, or one that cannot be used.
     """
     parts = [
-        FileRows(_content(path), FORMATS[kind](str(path)), str(path), columns) for path in paths
+        FileRows(_content(path), FORMATS[kind](str(path)), str(path), columns, remote=remote)
+        for path in paths
     ]
     return parts[0] if len(parts) == 1 else JoinedRows(parts, origin)
 
@@ -189,22 +218,27 @@ def package_rows(data: bytes, origin: str, columns: Mapping[str, Any]) -> Rows:
 
 
 def streamed(
-    paths: Sequence[Path], kind: str, columns: Mapping[str, Any], size: int
+    files: Sequence[Source],
+    kind: str,
+    columns: Mapping[str, Any],
+    size: int,
+    *,
+    remote: bool = False,
 ) -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of some files of one format in lists of up to ``size``, nothing kept.
 
     Raises:
         DataError: A file cannot be read, or has a row that cannot be used.
     """
-    for path in paths:
-        with _opened(path) as file:
-            records = FORMATS[kind](str(path)).records(file)
-            for batch in _checked(records, str(path), columns, size):
+    for source in files:
+        with _opened(source) as file:
+            records = FORMATS[kind](str(source)).records(file)
+            for batch in _checked(records, str(source), columns, size, remote=remote):
                 yield [{name: record.row[name] for name in columns} for record in batch]
 
 
 def _checked(
-    records: Iterator[Record], origin: str, columns: Mapping[str, Any], size: int
+    records: Iterator[Record], origin: str, columns: Mapping[str, Any], size: int, *, remote: bool
 ) -> Iterator[list[Record]]:
     """Yield the records in lists, after a check of their columns and the types of their values."""
     start = 0
@@ -214,7 +248,8 @@ def _checked(
                 require_columns(columns, record.row, f"row {number} of {origin}")
         for column, kind in columns.items():
             values = [record.row[column] for record in batch]
-            require_types(values, kind, f"of {origin}, column {column!r}", start)
+            where = f"of {origin}, column {column!r}"
+            require_types(values, kind, where, start, remote=remote)
         start += len(batch)
         yield batch
 
@@ -234,7 +269,7 @@ def _content(path: Path) -> Content:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
+def _opened(source: Source) -> Iterator[IO[bytes]]:
     """Open a file, decompressed according to its ending.
 
     Raises:
@@ -242,15 +277,19 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
     """
     opens: Mapping[str, Any] = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open, ".zst": _zstd}
     try:
-        with opens.get(path.suffix, open)(path, "rb") as file:
-            yield file
+        with source.open("rb") as file, opens.get(source.suffix, io.BufferedReader)(file) as lines:
+            yield lines
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
+        if not isinstance(source, Path):
+            raise  # the connection was lost
+        raise DataError(f"{source} cannot be read: {error}") from error
 
 
-def _zstd(path: Path, mode: str) -> Any:
+def _zstd(file: IO[bytes]) -> Any:
     try:
         zstandard = import_module("zstandard")
     except ImportError as error:
-        raise DataError(f"{path} needs the package 'zstandard': pip install zstandard") from error
-    return zstandard.open(path, mode)
+        raise DataError(
+            f"{file.name} needs the package 'zstandard': pip install zstandard"
+        ) from error
+    return zstandard.open(file)

@@ -10,17 +10,9 @@ from typing import Any
 from gem_core.errors import DataError, near_names
 from gem_tasks.file_rows import COMPRESSED, FORMATS
 from gem_tasks.hub import import_datasets
+from gem_tasks.resolved_files import ENDINGS, TextFiles, ending
 
 __all__ = ["file_versions", "load_from_files", "resolve_paths", "text_files"]
-
-_FORMATS = {
-    ".parquet": "parquet",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".json": "json",
-    ".csv": "csv",
-    ".arrow": "arrow",
-}
 
 
 def resolve_paths(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Path]:
@@ -74,36 +66,23 @@ def _size_and_time(file: Path) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def text_files(paths: list[Path]) -> tuple[str, list[Path] | dict[str, list[Path]]]:
-    """Return the format of files that ``gem_tasks.file_rows`` reads, and the files.
+def text_files(paths: list[Path]) -> TextFiles | None:
+    """Return the files if ``gem_tasks.file_rows`` reads them, None if ``datasets`` must.
 
     Args:
         paths: The result of ``resolve_paths``.
-
-    Returns:
-        The format, empty for files that ``datasets`` must read; and the files, for a directory
-        those of each split.
 
     Raises:
         DataError: The files have an unknown format or several formats, or a directory has none.
     """
     if not paths[0].is_dir():
         kind = _format(paths)
-        return (kind if kind in FORMATS else ""), paths
+        return TextFiles(kind, paths) if kind in FORMATS else None
     if _is_saved(paths[0]):
-        return "", paths
+        return None
     datasets = import_datasets()
     with _reading(paths):
-        config = datasets.load_dataset_builder(str(paths[0])).config
-    splits = {str(split): [Path(file) for file in found] for split, found in _splits(config)}
-    files = [file for found in splits.values() for file in found]
-    kinds = {_FORMATS.get(_ending(file), "") if file.is_file() else "" for file in files}
-    kind = kinds.pop() if len(kinds) == 1 else ""
-    return (kind if kind in FORMATS else ""), splits
-
-
-def _splits(config: Any) -> Iterable[tuple[Any, list[str]]]:
-    return (config.data_files or {}).items()
+        return TextFiles.of_builder(datasets, datasets.load_dataset_builder(str(paths[0])))
 
 
 def _is_saved(folder: Path) -> bool:
@@ -147,15 +126,11 @@ def _load(datasets: Any, path: str, **options: Any) -> Any:
 
 
 def _format(paths: list[Path]) -> str:
-    endings = {_ending(path) for path in paths}
-    kinds = {_FORMATS.get(ending, "") for ending in endings}
+    endings = {ending(path) for path in paths}
+    kinds = {ENDINGS.get(one, "") for one in endings}
     if len(kinds) != 1 or "" in kinds:
         raise DataError(
-            f"All files must have the same format, one of {', '.join(_FORMATS)} (optionally "
+            f"All files must have the same format, one of {', '.join(ENDINGS)} (optionally "
             f"compressed as {', '.join(COMPRESSED)}); got {', '.join(sorted(endings))!r}."
         )
     return kinds.pop()
-
-
-def _ending(path: Path) -> str:
-    return path.with_suffix("").suffix if path.suffix in COMPRESSED else path.suffix

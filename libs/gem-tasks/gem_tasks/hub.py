@@ -1,8 +1,8 @@
 """Datasets on the hub, or in its local cache when the hub is unreachable.
 
-``datasets.load_dataset`` does the work. A connection is tried first: without a network,
-``load_dataset`` would retry for a minute, and even importing ``datasets`` takes longer than finding
-out that there is no network.
+``datasets`` does the work, except that JSON and CSV files are read as written, see
+``gem_tasks.resolved_files``. A connection is tried first: without a network, ``datasets`` would
+retry for a minute, and even importing it takes longer than finding out that there is no network.
 """
 
 import os
@@ -11,6 +11,7 @@ import re
 import socket
 import sys
 import threading
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -21,6 +22,8 @@ from urllib.request import getproxies, proxy_bypass
 
 from gem_core.errors import DataError, HubError
 from gem_core.lifetimes import Lock
+from gem_tasks.file_rows import FORMATS
+from gem_tasks.resolved_files import TextFiles, download, recall, remember
 
 __all__ = ["import_datasets", "load_from_hub"]
 
@@ -63,13 +66,17 @@ def import_datasets() -> Any:
 
 
 def load_from_hub(name: str, *, streaming: bool) -> Any:
-    """Return a ``DatasetDict`` (an ``IterableDatasetDict`` if streaming) from the hub or its cache.
+    """Return a dataset from the hub or its cache.
 
     A local folder of the same name is never read instead.
 
     Args:
         name: ``org/name`` or ``org/name:config``; ``@revision`` may follow either.
         streaming: Read rows as they are needed instead of downloading the dataset.
+
+    Returns:
+        ``TextFiles`` of a dataset in JSON or CSV files, or else a ``DatasetDict`` (an
+        ``IterableDatasetDict`` if streaming).
 
     Raises:
         HubError: The hub is unreachable and the dataset is not in the cache; there is no such
@@ -87,16 +94,64 @@ def load_from_hub(name: str, *, streaming: bool) -> Any:
     if offline and (revision or not _may_be_cached(repository)):
         raise _offline_error(name, offline)
     datasets = import_datasets()
-    options = {"revision": revision, "streaming": streaming, "keep_in_memory": False}
     with _lock:
         of_repository = _of_repositories.setdefault(repository, Lock())
     with of_repository, _cache_only(datasets) if offline else nullcontext():
         try:
-            return datasets.load_dataset(f"hf://datasets/{repository}", config, **options)
+            if offline:
+                return _from_cache(datasets, name, repository, config, streaming=streaming)
+            return _from_hub(datasets, repository, config, revision, streaming=streaming)
         except Exception as error:
             if offline:
                 raise _offline_error(name, offline, error) from error
             raise _hub_error(name, repository, error) from error
+
+
+def _from_hub(
+    datasets: Any, repository: str, config: str | None, revision: str | None, *, streaming: bool
+) -> Any:
+    try:
+        builder = datasets.load_dataset_builder(
+            f"hf://datasets/{repository}", config, revision=revision
+        )
+    except Exception:  # ``datasets`` has looked into its cache, which does not have these files
+        known = None if revision else recall(datasets, repository, config)
+        if known is None:
+            raise
+        return known
+    found = TextFiles.of_builder(datasets, builder)
+    if found is None:
+        return _loaded(builder, streaming=streaming)
+    if not streaming:
+        found = download(datasets, builder, found.kind, repository)
+        if revision is None:
+            remember(datasets, found, repository, config)
+    return found
+
+
+def _from_cache(
+    datasets: Any, name: str, repository: str, config: str | None, *, streaming: bool
+) -> Any:
+    found = recall(datasets, repository, config)
+    if found is not None:
+        return found
+    builder = datasets.load_dataset_builder(f"hf://datasets/{repository}", config)
+    kind = builder.info.builder_name
+    if kind in FORMATS:
+        warnings.warn(
+            f"{name!r} is in the cache as 'datasets' has converted it from {kind}: integers may "
+            f"be fractions, and texts numbers. Load it once with a network.",
+            stacklevel=2,
+        )
+    return _loaded(builder, streaming=streaming)
+
+
+def _loaded(builder: Any, *, streaming: bool) -> Any:
+    """Return what ``datasets.load_dataset`` does."""
+    if streaming:
+        return builder.as_streaming_dataset()
+    builder.download_and_prepare()
+    return builder.as_dataset(in_memory=False)
 
 
 @contextmanager

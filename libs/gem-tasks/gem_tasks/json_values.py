@@ -5,15 +5,49 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-__all__ = ["exact_json", "exact_json_at", "exact_repr"]
+__all__ = [
+    "RepeatedKeyError",
+    "exact_digits",
+    "exact_int",
+    "exact_json",
+    "exact_repr",
+    "row_json",
+    "row_json_at",
+]
 
 
-def _integer(digits: str) -> int:
-    """Return an integer; a decimal number has no limit to its digits."""
-    return int(Decimal(digits))
+class RepeatedKeyError(ValueError):
+    """An object has a key more than once, so that one of its values would be lost.
+
+    Args:
+        key: The key.
+    """
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"the key {key!r} occurs twice in an object")
 
 
-_USUAL, _LONG = json.JSONDecoder(), json.JSONDecoder(parse_int=_integer)
+def exact_int(digits: str) -> int:
+    """Return the integer of decimal digits, of which there may be any number."""
+    return int(Decimal(digits))  # unlike an integer, a decimal number has no limit to its digits
+
+
+def exact_digits(number: int) -> str:
+    """Return the decimal digits of an integer, of which there may be any number."""
+    return str(Decimal(number))
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise RepeatedKeyError(next(key for key in keys if keys.count(key) > 1))
+    return found
+
+
+_LONG = json.JSONDecoder(parse_int=exact_int)
+_ROW = json.JSONDecoder(object_pairs_hook=_unique)
+_LONG_ROW = json.JSONDecoder(object_pairs_hook=_unique, parse_int=exact_int)
 
 
 def exact_json(text: str) -> Any:
@@ -25,20 +59,31 @@ def exact_json(text: str) -> Any:
     return _first_that_can(json.loads, _LONG.decode, text)
 
 
-def exact_json_at(text: str, start: int) -> tuple[Any, int]:
+def row_json(text: str) -> Any:
+    """Return the value of a JSON text, whose objects must have each key once.
+
+    Raises:
+        RepeatedKeyError: An object has a key twice.
+        ValueError: It is not JSON, or its lists and objects are nested too deeply.
+    """
+    return _first_that_can(_ROW.decode, _LONG_ROW.decode, text)
+
+
+def row_json_at(text: str, start: int) -> tuple[Any, int]:
     """Return the JSON value that starts at a place of a text, and the place after it.
 
     Raises:
+        RepeatedKeyError: An object has a key twice.
         ValueError: None starts there, or its lists and objects are nested too deeply.
     """
-    return _first_that_can(_USUAL.raw_decode, _LONG.raw_decode, text, start)  # type: ignore[no-any-return]
+    return _first_that_can(_ROW.raw_decode, _LONG_ROW.raw_decode, text, start)  # type: ignore[no-any-return]
 
 
 def _first_that_can(usual: Callable[..., Any], long: Callable[..., Any], *arguments: Any) -> Any:
     try:
         try:
             return usual(*arguments)
-        except json.JSONDecodeError:
+        except (json.JSONDecodeError, RepeatedKeyError):
             raise
         except ValueError:  # an integer is too long for it
             return long(*arguments)

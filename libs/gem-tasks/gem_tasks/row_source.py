@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gem_core.errors import ConfigError, DataError, near_names
 from gem_tasks.rows import (
@@ -19,6 +19,9 @@ from gem_tasks.rows import (
     shared_with_process,
 )
 from gem_tasks.stream import BATCH, StreamRows, dataset_batches
+
+if TYPE_CHECKING:
+    from gem_tasks.resolved_files import TextFiles
 
 __all__ = ["PACKAGE", "RowSource", "load_rows"]
 
@@ -85,6 +88,7 @@ def _is_paths(data: Any) -> bool:
 
 def _hub_rows(source: RowSource, columns: Columns) -> Rows | StreamRows:
     from gem_tasks.hub import load_from_hub  # noqa: PLC0415 - it imports networking modules
+    from gem_tasks.resolved_files import TextFiles  # noqa: PLC0415
 
     name = source.dataset_name
     if not name:
@@ -92,25 +96,33 @@ def _hub_rows(source: RowSource, columns: Columns) -> Rows | StreamRows:
             "No rows were given. Give dataset_name='org/name' for a dataset on the hub, or data= "
             "for files, a dataset or a list of mappings."
         )
-    found = load_from_hub(name, streaming=source.streaming)
-    return _rows_of(found, f"{name!r} on the hub", source.split, columns, remote=True)
+    found, origin = load_from_hub(name, streaming=source.streaming), f"{name!r} on the hub"
+    if isinstance(found, TextFiles):
+        return _text_rows(found, origin, source, columns, remote=True)
+    return _rows_of(found, origin, source.split, columns, remote=True)
 
 
 def _file_rows(paths: list[Path], source: RowSource, columns: Columns) -> Rows | StreamRows:
     from gem_tasks.files import load_from_files, text_files  # noqa: PLC0415 - often unneeded
 
     origin = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
-    kind, files = text_files(paths)
-    if not kind:
-        found = load_from_files(paths, streaming=source.streaming)
-        return _rows_of(found, origin, source.split, columns)
+    found = text_files(paths)
+    if found is not None:
+        return _text_rows(found, origin, source, columns)
+    loaded = load_from_files(paths, streaming=source.streaming)
+    return _rows_of(loaded, origin, source.split, columns)
+
+
+def _text_rows(
+    found: "TextFiles", origin: str, source: RowSource, columns: Columns, *, remote: bool = False
+) -> Rows | StreamRows:
     from gem_tasks.file_rows import file_rows, streamed  # noqa: PLC0415
 
-    chosen = _one_split(files, source.split, origin)
+    files = _one_split(found.files, source.split, origin)
     if not source.streaming:
-        return file_rows(chosen, kind, origin, columns)
-    batches = partial(streamed, chosen, kind, columns, BATCH)
-    return StreamRows(batches, origin, columns, remote=False).checked()
+        return file_rows(files, found.kind, origin, columns, remote=remote)
+    batches = partial(streamed, files, found.kind, columns, BATCH, remote=remote)
+    return StreamRows(batches, origin, columns, remote=remote).checked()
 
 
 def _rows_in_memory(source: RowSource, columns: Columns) -> Rows | StreamRows:

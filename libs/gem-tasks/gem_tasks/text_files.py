@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from gem_core.errors import DataError
-from gem_tasks.json_values import exact_json, exact_json_at
+from gem_tasks.json_values import RepeatedKeyError, exact_json, row_json, row_json_at
 from gem_tasks.rows import shortened
 
 __all__ = ["Csv", "Json", "Reader", "Record"]
@@ -88,12 +88,14 @@ class Json(Reader):
 
     def _object(self, text: str, number: int, line: int) -> dict[str, Any]:
         try:
-            value = exact_json(text)
+            value = row_json(text)
         except ValueError as error:
             raise self._not_json(text, error, number, line) from None
         return self._checked(value, number, line)
 
     def _not_json(self, text: str, error: Exception, number: int, line: int) -> DataError:
+        if isinstance(error, RepeatedKeyError):
+            return self._error(number, line, f"loses a value: {error}: {shortened(text)}")
         problem = getattr(error, "msg", error)
         return self._error(number, line, f"is not JSON: {problem}: {shortened(text)}")
 
@@ -110,7 +112,7 @@ class Json(Reader):
         while number or place.next != "]":
             first, row_line = place.byte, place.line
             try:
-                value, end = exact_json_at(text, place.at)
+                value, end = row_json_at(text, place.at)
             except ValueError as error:
                 rest = text[place.at : place.at + 100]
                 raise self._not_json(rest, error, number, row_line) from None

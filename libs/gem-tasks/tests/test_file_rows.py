@@ -161,6 +161,8 @@ BROKEN = {
     "duplicate header": ("a.csv", b"a,b,a\n1,2,3\n", "the columns 'a' twice"),
     "no object": ("a.jsonl", b'{"a": 1}\n[2]\n', r"Row 1 .* is not a JSON object: \[2\]"),
     "no object in a list": ("a.json", b'[{"a": 1}, "x"]', "Row 1 .* is not a JSON object: 'x'"),
+    "repeated key": ("a.jsonl", b'{"a": 1}\n{"a": {"b": 1, "b": 2}}\n', r"Row 1 .*the key 'b' occ"),
+    "repeated key in a list": ("a.json", b'[{"a": 1, "c": 0, "a": 2}]', r"Row 0 .*the key 'a' occ"),
     "no column": ("a.jsonl", b'{"a": 1}\n{"b": 1}\n', "no column 'a' in row 1 of .*a.jsonl"),
     "empty": ("a.jsonl", b"", "There are no rows in .*a.jsonl"),
     "empty list": ("a.json", b"[ ]\n", "There are no rows in .*a.json"),

@@ -1,5 +1,7 @@
 """Datasets of the hub: the real ``load_dataset``, against a hub on loopback."""
 
+import gzip
+import json
 import os
 import shutil
 import socket
@@ -7,12 +9,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from gem_core import make_vec
 from gem_core.errors import DataError, HubError
 from gem_tasks import forget_rows
+from gem_tasks.golds import GoldWarning
 
 NAME = "acme/Sums-2k"
 pytestmark = pytest.mark.slow
@@ -23,6 +27,14 @@ def hub(fake_hub, sums):
     fake_hub.add(NAME, {"train": sums(50)})
     fake_hub.add("acme/two", {"train": sums(5), "test": sums(3)})
     return fake_hub
+
+
+@pytest.fixture
+def short_pauses(hub, monkeypatch):
+    """Shorten the seconds that ``huggingface_hub`` waits between its attempts."""
+    short = SimpleNamespace(**{**vars(time), "sleep": lambda seconds: time.sleep(seconds / 99)})
+    for module in ("file_download", "utils._http"):
+        monkeypatch.setattr(f"huggingface_hub.{module}.time", short)
 
 
 def downloads(hub):
@@ -96,6 +108,68 @@ class TestLoading:
         assert play("processes") == play("serial")
 
 
+VALUES = [[[3], [2.5]], {"a": 1}, "025", "2020-01-01", [True, 0, None], 10**30]
+TEXT = "".join(
+    json.dumps({"problem": "?", "answer": "007", "tests": value}) + "\n" for value in VALUES
+).encode()
+
+
+class TestJsonAndCsv:
+    """Values arrive as they are written, and not as ``datasets`` converts them."""
+
+    @pytest.fixture
+    def rows(self, make_sums):
+        def read(name, **options):
+            columns = {"problem": str, "answer": str, "tests": Any}
+            env = make_sums(dataset_name=name, columns=columns, shuffle=False, **options)
+            return repr([(env.reset(), env.row["answer"], env.row["tests"])[1:] for _ in VALUES])
+
+        return read
+
+    def test_json_is_read_as_written_also_from_the_cache(self, rows, hub):
+        expected = repr([("007", value) for value in VALUES])
+        hub.add_files("acme/a", {"train.jsonl": TEXT, "test.jsonl": TEXT})
+        hub.add_files("acme/b", {f"train-{n}.jsonl.gz": gzip.compress(TEXT) for n in range(2)})
+        changes = (hub.heal, lambda: hub.break_("acme/a", "gated"), hub.close)
+        for change in changes:
+            change()
+            forget_rows()
+            assert rows("acme/a", split="test") == rows("acme/b") == expected
+            if change is not changes[1]:
+                assert rows("acme/a", split="test", streaming=True) == expected
+
+    def test_cells_of_csv_are_texts(self, rows, hub):
+        hub.add_files("acme/c", {"data.csv": b"problem,answer,tests\n" + b"?,007,NA\n" * 6})
+        assert rows("acme/c") == repr([("007", "NA")] * 6)
+
+    def test_a_config_that_says_how_to_read_its_files_is_read_by_datasets(self, rows, hub):
+        config = {"config_name": "a", "data_files": "a.csv", "sep": ";"}
+        readme = f"---\nconfigs: {json.dumps([config])}\n---\n".encode()
+        hub.add_files("acme/d", {"README.md": readme, "a.csv": b"problem;answer;tests\n?;x;y\n"})
+        assert rows("acme/d") == repr([("x", "y")] * 6)
+
+    def test_an_empty_answer_is_a_warning_because_others_cannot_mend_it(self, make_sums, hub):
+        hub.add_files("acme/e", {"train.jsonl": b'{"problem": "?", "answer": ""}\n' * 2})
+        for streaming in (False, True):
+            with pytest.warns(GoldWarning, match=r"Row 0 .*: the gold answer is empty"):
+                make_sums(dataset_name="acme/e", streaming=streaming)
+
+    @pytest.mark.usefixtures("short_pauses")
+    def test_a_lost_connection_of_a_stream_is_an_error_of_the_hub(self, rows, hub):
+        hub.add_files("acme/a", {"train.jsonl": TEXT})
+        hub.break_("acme/a", "drop")
+        with pytest.raises(HubError, match=r"acme/a.* could not be read beyond row 0"):
+            rows("acme/a", streaming=True)
+
+    def test_what_datasets_has_converted_before_is_read_with_a_warning(self, rows, hub, datasets):
+        line = b'{"problem": "?", "answer": "007", "tests": [1, 2.5]}\n'
+        hub.add_files("acme/old", {"train.jsonl": line * 6})
+        datasets.load_dataset("acme/old")
+        hub.close()
+        with pytest.warns(UserWarning, match="'datasets' has converted it from json"):
+            assert rows("acme/old") == repr([("007", [1.0, 2.5])] * 6)
+
+
 class TestALocalFolderOfTheSameName:
     def test_a_local_folder_does_not_shadow_the_hub(self, make_sums, hub, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
@@ -132,13 +206,8 @@ class TestRefusals:
             make_sums(dataset_name=f"{NAME}@v9")
 
 
+@pytest.mark.usefixtures("short_pauses")
 class TestUnreliableConnections:
-    @pytest.fixture(autouse=True)
-    def short_pauses(self, hub, monkeypatch):
-        """Shorten the second that ``huggingface_hub`` waits between its attempts."""
-        short = SimpleNamespace(**{**vars(time), "sleep": lambda seconds: time.sleep(seconds / 99)})
-        monkeypatch.setattr("huggingface_hub.file_download.time", short)
-
     def test_a_download_that_fails_once_is_retried(self, make_sums, hub):
         hub.break_(NAME, "drop", times=1)
         assert len(make_sums(dataset_name=NAME).rows) == 50

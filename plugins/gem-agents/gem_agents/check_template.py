@@ -7,9 +7,10 @@ from typing import Any
 import click
 from rich.text import Text
 
-from gem_agents.template_checks import Finding, check_template, to_json
+from gem_agents.template_checks import Finding, check_template
 from gem_core.console import Terminal
 from gem_core.errors import ConfigError
+from gem_core.options import json_alone, print_json
 from gem_rollout.models.pretrained import pretrained_options
 
 __all__ = ["command", "load_tokenizer"]
@@ -39,16 +40,17 @@ def command(
 
     MODEL is a folder, or a name on the hub. The exit status is 1 if a conversation breaks.
     """
-    tokenizer = load_tokenizer(model)
-    if chat_template is not None:
-        tokenizer.chat_template = chat_template.read_text(encoding="utf-8")
-    if not tokenizer.chat_template:
-        raise ConfigError(f"The tokenizer of {model!r} has no chat template.")
-    findings = check_template(tokenizer, **dict(map(_variable, variables)))
-    if as_json:
-        click.echo(to_json(findings))
-    else:
-        _print(findings)
+    with json_alone("json" if as_json else ""):
+        tokenizer = load_tokenizer(model)
+        if chat_template is not None:
+            tokenizer.chat_template = chat_template.read_text(encoding="utf-8")
+        if not tokenizer.chat_template:
+            raise ConfigError(f"The tokenizer of {model!r} has no chat template.")
+        findings = check_template(tokenizer, **dict(map(_variable, variables)))
+        if as_json:
+            print_json([finding.to_dict() for finding in findings])
+        else:
+            _print(findings)
     if any(finding.status == "breaks" for finding in findings):
         sys.exit(1)
 

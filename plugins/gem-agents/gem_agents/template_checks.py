@@ -9,7 +9,6 @@ and the token with which the template ends a message. A reply with ``tool_calls`
 sampled as the template renders it after the prompt.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -23,7 +22,6 @@ __all__ = [
     "Finding",
     "check_conversation",
     "check_template",
-    "to_json",
 ]
 
 Message = Mapping[str, Any]
@@ -272,8 +270,3 @@ def _break(
 def _text(tokenizer: Any, ids: Sequence[int]) -> str:
     text: str = tokenizer.decode(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False)
     return text
-
-
-def to_json(findings: Sequence[Finding]) -> str:
-    """Return findings as JSON."""
-    return json.dumps([finding.to_dict() for finding in findings], indent=2, ensure_ascii=False)

@@ -17,6 +17,7 @@ from gem_code.executed import (
     runs_an_assertion,
 )
 from gem_code.programs import TestProgram, is_forgeable, program_of, uses_the_solution
+from gem_code.syntax import parsed
 from gem_code.unroll import Condition, literal, unroll
 from gem_core.errors import DataError
 
@@ -75,7 +76,7 @@ def read_assertions(sources: Sequence[str], function: str = "") -> list[Assertio
             their assertions.
     """
     try:
-        body = _without_start([part for source in sources for part in ast.parse(source).body])
+        body = _without_start([part for source in sources for part in parsed(source).body])
         found = list(filter(None, _of_functions(body, function)))
         others = [part for part in body if not _asserts(part)]
         rest = [] if found else [_of_all(others, function)]
@@ -172,7 +173,7 @@ def _assertion(
 
 def _counted_inside(body: Sequence[ast.stmt]) -> str:
     """Return a test for the solution's process, which counts its assertions itself."""
-    tree = counted(ast.parse(_source(body)))
+    tree = counted(parsed(_source(body)))
     futures = [isinstance(one, ast.ImportFrom) and one.module == "__future__" for one in tree.body]
     first = max((number for number, is_future in enumerate(futures, 1) if is_future), default=0)
     tree.body[first:first] = ast.parse(_COUNT).body
@@ -226,7 +227,7 @@ def _needed(test: _Function) -> set[str]:
 
 
 def _awaited(call: ast.expr) -> list[ast.stmt]:
-    return ast.parse(f"import asyncio\nasyncio.run({ast.unparse(call)})").body
+    return parsed(f"import asyncio\nasyncio.run({ast.unparse(call)})").body
 
 
 def _marks(decorator: ast.expr) -> bool:

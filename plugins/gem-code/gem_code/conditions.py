@@ -9,12 +9,15 @@ and needs little time and memory.
 import ast
 import math
 import operator
+import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NoReturn
 
 from gem_code.plain import gem_check_hashes, gem_hashed_items
+from gem_tasks.json_values import exact_digits, exact_int
 
 __all__ = ["MAX_SIZE", "Approx", "evaluate", "is_condition", "value_name"]
 
@@ -22,6 +25,11 @@ MAX_SIZE = 1_000_000
 """The maximum length of a repeated sequence or range, in items, and of a number, in bits."""
 MAX_FRACTIONS = 10**11
 """The maximum of a sum of fractions: their number times the squared bits of all denominators."""
+_DIGITS = sys.int_info.str_digits_check_threshold
+"""The number of digits that Python always reads and writes."""
+MAX_DIGITS = 30_000
+"""The maximum number of digits of a number that is converted from or to a text."""
+_DECIMAL = re.compile(r"[+-]?[0-9]+")
 _VALUE = "value "
 """The start of the name of a value; no name in a program has a space."""
 
@@ -129,6 +137,16 @@ def _round(value: Any, ndigits: int | None = None) -> Any:
     return round(value) if ndigits is None else round(value, ndigits)
 
 
+def _int(value: Any = 0, /, *base: Any) -> int:
+    is_text = isinstance(value, str) and not base and _DIGITS < len(value) <= MAX_DIGITS
+    return exact_int(value) if is_text and _DECIMAL.fullmatch(value) else int(value, *base)
+
+
+def _str(value: Any = "", /, *encoding: Any) -> str:
+    is_long = type(value) is int and _DIGITS < value.bit_length() <= 3 * MAX_DIGITS
+    return exact_digits(value) if is_long else str(value, *encoding)
+
+
 def _bytes(value: Any) -> bytes:
     if isinstance(value, int):
         raise TypeError("bytes of a length are not known")
@@ -178,6 +196,8 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     **_TYPES,
     **{f.__name__: f for f in (abs, all, any, len, max, min, sorted, isinstance)},
     "bytes": _bytes,
+    "int": _int,
+    "str": _str,
     "dict": _dict,
     "set": _set_of(set),
     "frozenset": _set_of(frozenset),

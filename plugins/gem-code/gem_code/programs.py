@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gem_code.executed import calls_an_argument, counted
+from gem_code.syntax import parsed
 from gem_code.unroll import literal
 from gem_workers import common_names
 
@@ -49,7 +50,7 @@ def program_of(body: Sequence[ast.stmt], *, function: str = "") -> TestProgram:
         body: The statements.
         function: The name of the tested function, if it is known.
     """
-    tree = ast.parse(_source(body))
+    tree = parsed(_source(body))
     names = _names(tree, function)
     called = tuple(sorted(_called(tree) & {*names}))
     return TestProgram(ast.unparse(_CallsForEffect().visit(counted(tree))), names, called)
@@ -190,7 +191,7 @@ def is_forgeable(body: Sequence[ast.stmt], names: Sequence[str]) -> bool:
     """
     if not names:
         return True
-    return _Forgeable(ast.parse(_source(body)), frozenset(names)).found()
+    return _Forgeable(parsed(_source(body)), frozenset(names)).found()
 
 
 class _Forgeable:

@@ -11,7 +11,7 @@ from gem_code.programs import TestProgram
 
 __all__ = ["called_solution", "printing_solution", "served_solution", "started_tests"]
 
-_FUTURE = re.compile(r"^from __future__ import .*$", re.MULTILINE)
+_FUTURE = re.compile(r"^from\s+__future__\s+import\b\s*(?:\([^)]*\))?.*$", re.MULTILINE)
 _NO_LIMIT = '__import__("sys").set_int_max_str_digits(0)'
 _OWN_IMPORT = re.compile(r"^from gem_code\..*$", re.MULTILINE)
 
@@ -24,24 +24,24 @@ def _own(*modules: str) -> str:
     return _OWN_IMPORT.sub("", "\n".join(sources))
 
 
-def _beside(code: str, before: str, after: str) -> str:
-    """Return a solution between lines of ours; its futures must be the first statements."""
-    futures = "\n".join(_FUTURE.findall(code))
-    solution = _FUTURE.sub("", code)
-    return f"{futures}\n{_own('plain', 'guest')}\ngem_begin()\n{before}\n{solution}\n{after}\n"
+def _below(ours: str, code: str) -> str:
+    """Return lines of ours and a solution, whose futures must be the first statements."""
+    futures, solution = "\n".join(_FUTURE.findall(code)), _FUTURE.sub("", code)
+    return f"{futures}\n{ours}\n{solution}\n"
 
 
 def printing_solution(code: str) -> str:
-    """Return a program that reads and prints, with integers of any number of digits.
-
-    One with a statement ``from __future__``, which must come first, keeps the limit of Python.
-    """
-    return code if "__future__" in code else f"{_NO_LIMIT}\n{code}"
+    """Return a program that reads and prints, with integers of any number of digits."""
+    return _below(_NO_LIMIT, code)
 
 
 def called_solution(code: str) -> str:
     """Return a program that runs a job from the standard input with the functions of ``code``."""
-    return _beside(code, "gem_the_job = gem_job()", "gem_end(gem_the_job)")
+    return f"{_beside(code, 'gem_the_job = gem_job()')}gem_end(gem_the_job)\n"
+
+
+def _beside(code: str, before: str) -> str:
+    return _below(f"{_own('plain', 'guest')}\ngem_begin()\n{before}", code)
 
 
 def served_solution(code: str, names: Sequence[str], *, supply_names: bool) -> str:
@@ -53,7 +53,7 @@ def served_solution(code: str, names: Sequence[str], *, supply_names: bool) -> s
         supply_names: Whether common names are provided that it does not import.
     """
     before = _supply(code) if supply_names else ""
-    return _beside(code, before, f"gem_describe({list(names)!r})")
+    return f"{_beside(code, before)}gem_describe({list(names)!r})\n"
 
 
 def started_tests(program: TestProgram, found: Any, secret: str) -> str:

@@ -4,8 +4,9 @@ The supported forms, each as a value or as JSON text, are:
 
 - ``{"inputs": [...], "outputs": [...]}``: the program reads each input and prints the output; items
   are texts, numbers, or lists of lines. With ``"fn_name"``, the inputs are lists of arguments of
-  that function (or of that method of a class ``Solution``), and the outputs are its values.
-  ``"compare"`` names the comparison.
+  that function (or of that method of a class ``Solution``), and the outputs are its values, which
+  are compared as in Python: ``true`` is 1, and 1 is 1.0; a tuple is a list. ``"compare"`` names the
+  comparison.
 - ``[{"input": ..., "output": ...}, ...]``: the same as single tests, with an optional ``"fn_name"``
   each.
 - a list of assertions, or the source of a test program.
@@ -20,7 +21,6 @@ inputs that are texts are read if they have several lines, all of them JSON, and
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 from gem_code.assertions import read_assertions
@@ -28,7 +28,7 @@ from gem_code.plain import GEM_LONG, gem_encode
 from gem_code.programs import TestProgram
 from gem_code.unroll import Condition
 from gem_core.errors import DataError
-from gem_tasks.json_values import exact_json
+from gem_tasks.json_values import exact_digits, exact_json
 
 __all__ = ["Case", "Suite", "Tests", "read_suite"]
 
@@ -179,9 +179,8 @@ def _text(item: Any, number: int) -> str:
 
 
 def _digits(item: Any) -> str:
-    """Return the text of a line: a decimal number has no limit to its digits, as integers have."""
     is_long = isinstance(item, int) and item.bit_length() > GEM_LONG
-    return str(Decimal(item) if is_long else item)
+    return exact_digits(item) if is_long else str(item)
 
 
 def _calls(
@@ -194,8 +193,18 @@ def _calls(
     cases = []
     for number, (given, gold) in enumerate(zip(inputs, golds, strict=True)):
         arguments = given if isinstance(given, list | dict) else [given]
-        cases.append(Case(number, _job(name, arguments), arguments, gold))
+        accepted = tuple(map(_without_tuples, gold))
+        cases.append(Case(number, _job(name, arguments), arguments, accepted))
     return Suite(tuple(cases), calls=True, compare=compare)
+
+
+def _without_tuples(value: Any) -> Any:
+    """Return a value with lists for tuples, as values of programs arrive."""
+    if isinstance(value, list | tuple):
+        return [*map(_without_tuples, value)]
+    if isinstance(value, dict):
+        return {key: _without_tuples(item) for key, item in value.items()}
+    return value
 
 
 def _of_texts(

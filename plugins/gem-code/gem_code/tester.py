@@ -214,6 +214,7 @@ def gem_start(source: GemAny, names: GemAny, called: GemAny, found: GemAny, secr
         found: Those that the solution has defined, with their encoded values, in JSON.
         secret: The start of each message to the host.
     """
+    gem_sys.set_int_max_str_digits(0)
     GEM_SECRET[0], found = secret, gem_json.loads(found)
     module = gem_sys.modules["solution"] = gem_types.ModuleType("solution")
     bound = gem_bind(names, found)

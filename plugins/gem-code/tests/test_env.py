@@ -1,7 +1,6 @@
 """The environment: prompts, rewards, info, and errors for bad rows."""
 
 import json
-import sys
 
 import pytest
 
@@ -251,47 +250,48 @@ def test_any_dataset_on_the_hub_can_be_used(fake_hub):
     assert env.step(RIGHT).reward == 1.0
 
 
-CALLS = {
-    "a text and a number": ([["abc", 3]], ["abcabcabc"], "def f(a, k): return a * k"),
-    "different mappings": (
-        [[1], [2]],
-        [{"a": 1}, {"b": 2}],
-        "def f(x): return {'a': 1} if x == 1 else {'b': 2}",
-    ),
-    "different types": ([[1], [2]], [1, "x"], "def f(x): return 1 if x == 1 else 'x'"),
-    "a bool and a number": ([[1], [2]], [True, 0], "def f(x): return True if x == 1 else 0"),
-    "an integer and a float": ([[3], [2.5]], ["3", "2.5"], "def f(x): return str(x)"),
-    "the text form": (["[1, 2, 3]\n2"], ["5"], "def f(a, k): return a[k] + k"),
-    "a bool as text": (["1"], ["true"], "def f(x): return True"),
-    "long integers": ([[10**5000]], [10**5000 + 1], "def f(x): return x + 1"),
-}
-
-
-@pytest.mark.parametrize(("inputs", "outputs", "code"), CALLS.values(), ids=list(CALLS))
-def test_tests_in_a_file_are_those_in_memory(tmp_path, inputs, outputs, code):
-    tests = {"inputs": inputs, "outputs": outputs, "fn_name": "f"}
-    path, row = tmp_path / "a.jsonl", {"problem": "p", "tests": tests}
-    sys.set_int_max_str_digits(0)
-    path.write_text(json.dumps(row))
-    sys.set_int_max_str_digits(4300)
-    for data in ([row], path):
-        env = CodeEnv(data=data)
-        env.reset(seed=0)
-        assert env.row == row
-        assert env.step(f"```python\n{code}\n```").reward == 1.0
-        assert env.grade("```python\ndef f(*_): return 'no'\n```").reward == 0.0
-
-
 def test_the_ends_of_lines_do_not_count_unless_the_comparison_is_exact():
     tests = {"inputs": [""], "outputs": ["1 2 \n3 4 \n"]}
     answer = "```python\nprint('1 2')\nprint('3 4  ')\n```"
-    assert asked(tests).step(answer).reward == 1.0
     assert asked(tests, compare="exact").step(answer).reward == 0.0
     assert asked(tests).step("```python\nprint(' 1  2', ' 3 4')\n```").reward == 0.0
 
 
-def test_programs_print_integers_of_any_length():
-    for expected in (10**5000, f"1{'0' * 5000}\n"):
-        env = asked({"inputs": ["5000"], "outputs": [expected]})
-        assert env.step("```python\nprint(10**int(input()))\n```").reward == 1.0
-        assert env.grade("```python\nprint(10**int(input()) + 1)\n```").reward == 0.0
+LONG, NEXT = f"1{'0' * 5000}", f"1{'0' * 4999}1"
+PRINTS = "print(10**int(input()))"
+ADDS = "def f(x): return x + 1"
+FUTURE = '"""Print."""\nfrom __future__ import (\n    annotations,\n)\n'
+INTEGERS = {
+    "a number to print": ({"inputs": ["5000"], "outputs": [10**5000]}, PRINTS),
+    "a text to print": ({"inputs": ["5000"], "outputs": [f"{LONG}\n"]}, PRINTS),
+    "with a future": ({"inputs": ["5000"], "outputs": [LONG]}, FUTURE + PRINTS),
+    "a value": ({"inputs": [[10**5000]], "outputs": [10**5000 + 1], "fn_name": "f"}, ADDS),
+    "an assertion": (f"assert f({LONG}) == {NEXT}", FUTURE + ADDS),
+    "texts": (f"assert str(f({LONG})) == '{NEXT}' and int(str(f({LONG}))) == {NEXT}", ADDS),
+    "a program": (
+        f"def test_a():\n    y = f({LONG})\n    y += 0\n    assert str(y) == '{NEXT}'",
+        ADDS,
+    ),
+}
+
+
+@pytest.mark.slow
+def test_integers_have_any_number_of_digits(subtests):
+    for name, (tests, code) in INTEGERS.items():
+        with subtests.test(name):
+            wrong = code.replace("10**", "20**").replace("+ 1", "+ 2")
+            assert asked(tests).step(f"```python\n{code}\n```").reward == 1.0
+            assert asked(tests).step(f"```python\n{wrong}\n```").reward == 0.0
+
+
+@pytest.mark.slow
+def test_values_are_compared_as_in_python_and_a_tuple_is_a_list(subtests):
+    for gold, returned, reward in [
+        (True, "1", 1.0),
+        (1, "1.0", 1.0),
+        ([{"a": [0]}], "[{'a': [1]}]", 0.0),
+        ([1, (True,), {"a": (2,)}], "(1, [True], {'a': [2]})", 1.0),
+    ]:
+        with subtests.test(f"{gold} {returned}"):
+            tests = {"inputs": [[], []], "outputs": [gold, gold], "fn_name": "f"}
+            assert asked(tests).step(f"```python\ndef f(): return {returned}\n```").reward == reward

@@ -180,6 +180,25 @@ def test_a_format_error_ends_the_game_and_is_truncated_only_on_the_last_turn():
     assert env.step("no box")[1:4] == (-0.1, True, True)
 
 
+def test_a_guess_that_gem_llm_does_not_read_as_a_number_ends_the_game(subtests):
+    """It reads no signs, and takes 0 for no guess; other numbers out of range cost a turn."""
+    for guess in ("0", "00", "-1", "-20", "+21"):
+        with subtests.test(guess):
+            env = GuessTheNumberEnv(1, 20, 5)
+            assert env.step(rf"\boxed{{{guess}}}")[1:4] == (-0.1, True, False)
+    env = GuessTheNumberEnv(1, 20, 2)
+    assert env.step(r"\boxed{21}")[1:4] == (0.0, False, False)
+    assert env.step(r"\boxed{0}")[1:4] == (-0.1, True, True)
+
+
+def test_ranges_with_zero_and_negative_numbers_can_be_won(subtests):
+    for secret in (-2, 0, 2):
+        with subtests.test(str(secret)):
+            env = GuessTheNumberEnv(-2, 2, 5)
+            env.game_number = secret
+            assert env.step(rf"\boxed{{{secret}}}")[1:4] == (1.0, True, False)
+
+
 def test_success_on_the_last_turn_is_not_truncated():
     env = GuessTheNumberEnv(1, 10, 1)
     assert env.step(rf"\boxed{{{env.game_number}}}")[1:4] == (1.0, True, False)

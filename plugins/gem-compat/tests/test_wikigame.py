@@ -44,6 +44,61 @@ def test_pages_can_be_fixed():
     assert info["suffix"].startswith("Current page: dog")
 
 
+def test_the_pages_of_an_episode_have_the_names_of_gem_llm():
+    env = WikiGameEnv(backend="wordnet")
+    env._reset_fixed_page("dog", "animal")
+    assert isinstance(env.current_page, WikipediaPage)
+    assert (env.current_page.title, env.target_page.title) == ("dog", "animal")
+    assert env.current_page.content
+    assert env.current_page.links == env.labels()
+    env.step(r"\boxed{domestic animal}")
+    assert env.current_page.page_id == "domestic animal"
+    assert isinstance(env.dynamics, WikiGameDynamics)
+
+
+def test_a_saved_position_of_wikigame_can_be_assigned_later():
+    env = WikiGameEnv(backend="wordnet", max_turns=9)
+    env._reset_fixed_page("dog", "animal")
+    saved = {key: getattr(env, key) for key in ("current_page", "target_page", "turn_count")}
+    env._reset_fixed_page("house", "building")
+    for key, value in saved.items():
+        setattr(env, key, value)
+    assert env.get_task_suffix().startswith("Current page: dog\nTarget page: animal")
+    env.step(r"\boxed{domestic animal}")
+    assert env.step(r"\boxed{animal}")[1:3] == (1.0, True)
+    env.current_page = "dog"
+    assert env.current_page == saved["current_page"]
+
+
+def test_a_step_back_is_noted_until_the_next_move(subtests):
+    for variant, again in (("oneback", -0.2), ("freenav", -0.05)):
+        with subtests.test(variant):
+            env = WikiGameEnv(backend="wordnet", variant=variant)
+            env._reset_fixed_page("dog", "entity")
+            for _ in range(2):
+                follow = rf"\boxed{{{env.current_page.links[0]}}}"
+                assert (env.step(follow)[1], env.backtracked) == (-0.05, False)
+            assert (env.step(r"\boxed{<PREV_PAGE>}")[1], env.backtracked) == (-0.05, True)
+            assert (env.step("no box")[1], env.backtracked) == (-0.2, True)
+            assert env.step(r"\boxed{<PREV_PAGE>}")[1] == again
+            env.step(rf"\boxed{{{env.current_page.links[0]}}}")
+            assert not env.backtracked
+            env.backtracked = True
+            assert env.step(r"\boxed{<PREV_PAGE>}")[1] == again
+            env.reset()
+            assert not env.backtracked
+
+
+def test_the_return_from_a_dead_end_is_a_step_back():
+    pages = {"A": ("A.", ["B", "D"]), "B": ("B.", ["A", "C"]), "C": ("C.", ["A"]), "D": ("D.", [])}
+    with MediaWiki(pages) as wiki:
+        arguments = {"url": wiki.url, "query_delay_ms": 0}
+        env = WikiGameEnv(9, "mw", arguments, variant="oneback")
+        env._reset_fixed_page("A", "C")
+        assert (env.step(r"\boxed{D}")[1], env.backtracked, env.turn_count) == (-0.1, True, 2)
+        assert env.current_page.title == "A"
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [

@@ -2,12 +2,11 @@
 
 import csv
 import io
-import json
 from collections.abc import Sequence
 
 import click
 
-from gem_core.options import format_option
+from gem_core.options import format_option, print_json
 from gem_eval.compare import (
     ALL_TASKS,
     Candidate,
@@ -94,7 +93,7 @@ def command(
     options = Options(measures, all_pairs, confidence, difference, power, seed)
     pairings, found = compare(candidates_of(runs), options)
     if form == "json":
-        click.echo(json.dumps(_plain(pairings, found, options), indent=2))
+        print_json(_plain(pairings, found, options))
     elif form == "csv":
         click.echo(_csv(found))
     elif form == "md":

@@ -1,6 +1,5 @@
 """``gem-core eval``: evaluate agents on environments, with confidence intervals."""
 
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -294,7 +293,7 @@ def _rollout(cells: Mapping[str, _Cell], keys: EvalKeys, spent: _Spent, place: P
 def _print_figures(episodes: list[Episode], job: Job[EvalKeys]) -> None:
     rows = rows_of(episodes, job.keys.confidence)
     if job.form == "json":
-        click.echo(json.dumps(metrics_of(episodes, job.keys.confidence), indent=2))
+        job.print_json(metrics_of(episodes, job.keys.confidence))
     elif job.form == "csv":
         click.echo(csv_of(rows))
     elif job.form == "md":

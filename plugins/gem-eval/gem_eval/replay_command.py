@@ -1,6 +1,5 @@
 """``gem-core replay``: play the stored actions of a run again, and grade them."""
 
-import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import click
 
 from gem_core.errors import ConfigError
-from gem_core.options import format_option
+from gem_core.options import format_option, print_json
 from gem_eval.episodes import Episode
 from gem_eval.metrics import metrics_of
 from gem_eval.replay import Change, change_of, changed_config, env_makers, replay
@@ -94,7 +93,7 @@ def _show(changes: Sequence[Change], most: int, form: str) -> None:
             "changed": [vars(one) for one in changed],
             "verdict": verdict(changes),
         }
-        click.echo(json.dumps(plain, indent=2))
+        print_json(plain)
         return
     if form == "md":
         click.echo(markdown_of(_summary(changes)))

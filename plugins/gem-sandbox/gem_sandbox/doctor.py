@@ -6,7 +6,6 @@ them has run a command: nothing is inferred.
 
 import contextlib
 import ctypes
-import json
 import shutil
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from rich.text import Text
 from gem_core.console import Terminal
 from gem_core.errors import MachineError, SandboxError
 from gem_core.machine import MachineSpec
+from gem_core.options import json_alone, print_json
 from gem_core.plugins import default_registry, load_plugins
 from gem_core.specs import MACHINES, Spec
 from gem_sandbox.docker import connect, make_image
@@ -196,12 +196,13 @@ def command(*, as_json: bool, making: bool, packages: tuple[str, ...]) -> None:
     """
     if packages and not making:
         raise click.UsageError("--package chooses what --make-image puts into the image: add it.")
-    if making:
-        make_image(connect(), packages=packages)
-    findings = examine()
-    if as_json:
-        click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
-    else:
-        Terminal().print(_table(findings))
+    with json_alone("json" if as_json else ""):
+        if making:
+            make_image(connect(), packages=packages)
+        findings = examine()
+        if as_json:
+            print_json([asdict(finding) for finding in findings])
+        else:
+            Terminal().print(_table(findings))
     if not _isolates(findings):
         sys.exit(1)

@@ -1,11 +1,9 @@
 """``gem-core tau check``: which tasks pay an agent that does nothing, and is the oracle paid?"""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import click
 from pydantic import Field
 from rich.table import Table
 from rich.text import Text
@@ -101,7 +99,7 @@ def _check(job: Job[CheckKeys]) -> int:
         except KeyboardInterrupt:
             interrupted = True
     if job.form == "json":
-        click.echo(json.dumps([report.to_dict() for report in reports], indent=2))
+        job.print_json([report.to_dict() for report in reports])
     else:
         _print(reports)
     if interrupted:

@@ -1,13 +1,11 @@
 """``gem-core tau users``: how often a user makes an assistant fail that does everything right."""
 
 import dataclasses
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import click
 from pydantic import Field
 from rich.table import Table
 
@@ -146,7 +144,7 @@ def _users(job: Job[UsersKeys]) -> int:
             interrupted = True
     if job.form == "json":
         figures = [tally.to_dict(keys.samples) for tally in tallies]
-        click.echo(json.dumps({"run": str(run.path), "environments": figures}, indent=2))
+        job.print_json({"run": str(run.path), "environments": figures})
     else:
         _print(tallies, keys.samples)
     print_line(console, f"Run: {run.shown_path}")

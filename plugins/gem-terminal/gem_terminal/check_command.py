@@ -3,7 +3,6 @@
 import contextlib
 import fnmatch
 import itertools
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -16,7 +15,7 @@ from rich.text import Text
 
 from gem_core.console import Terminal
 from gem_core.errors import ConfigError, near_names
-from gem_core.options import format_option
+from gem_core.options import format_option, print_json
 from gem_core.plugins import default_registry
 from gem_rollout.progress import ProgressView, print_line
 from gem_terminal.folders import TaskFolder, read_folder
@@ -91,7 +90,7 @@ def check(
     if form == "json":
         tasks = [asdict(report) for report in reports]
         plain = {**_counts(reports), "interrupted": not is_complete, "tasks": tasks}
-        click.echo(json.dumps(plain, indent=2))
+        print_json(plain)
     else:
         _print(reports)
     if not is_complete:

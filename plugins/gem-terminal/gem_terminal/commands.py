@@ -1,6 +1,5 @@
 """``gem-core terminal``: what is in a folder of terminal tasks, and whether its tests are fair."""
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -11,6 +10,7 @@ from rich.text import Text
 
 from gem_core.console import Terminal
 from gem_core.errors import ConfigError
+from gem_core.options import format_option, print_json
 from gem_terminal.check_command import check
 from gem_terminal.folders import TaskFolder, read_folder
 from gem_terminal.placement import machine_for
@@ -43,15 +43,8 @@ command.add_command(check)
 
 @command.command(epilog="\b\nExamples:\n  gem-core terminal tasks ~/tasks --format json")
 @click.argument("folder")
-@click.option(
-    "--format",
-    "layout",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="What to print on the standard output.",
-)
-def tasks(folder: str, layout: str) -> None:
+@format_option()
+def tasks(folder: str, form: str) -> None:
     """List the tasks in FOLDER: what runs here, on which machine, and why not.
 
     A task is forgeable if its tests may run a program of the agent, which could then write the
@@ -60,8 +53,8 @@ def tasks(folder: str, layout: str) -> None:
     Exit with status 1 if no task can be read.
     """
     rows = [_row(found) for found in read_folder(folder)]
-    if layout == "json":
-        click.echo(json.dumps([asdict(row) for row in rows], indent=2))
+    if form == "json":
+        print_json([asdict(row) for row in rows])
     elif rows:
         terminal = Terminal()
         terminal.print(_table(rows))

@@ -24,6 +24,7 @@ from gem_train.policy import Policy
 __all__ = ["CheckpointWriter", "checkpoint_steps", "latest_checkpoint", "load_checkpoint"]
 
 _FOLDER, _STATE = "checkpoints", "state.pt"
+_PATIENCE = 3600.0
 
 
 class CheckpointWriter:
@@ -32,10 +33,13 @@ class CheckpointWriter:
     Args:
         run: The run's folder.
         keep: Number of checkpoints to keep, at least 1.
+        patience: Seconds to wait for a checkpoint. While one is being written for longer, such as
+            to a disk that does not answer, later ones are left out.
     """
 
-    def __init__(self, run: Path, keep: int) -> None:
-        self._run, self._keep = run, keep
+    def __init__(self, run: Path, keep: int, *, patience: float = _PATIENCE) -> None:
+        self._run, self._keep, self._patience = run, keep, patience
+        self._folder = run / _FOLDER
         self._thread: threading.Thread | None = None
         self._error: OSError | None = None
 
@@ -48,29 +52,41 @@ class CheckpointWriter:
             state: Tensors and plain data.
 
         Returns:
-            The error that kept the earlier checkpoint from being written, such as a full disk.
+            The error that kept the earlier checkpoint from being written, such as a full disk. If
+            that is still being written, this checkpoint is left out.
         """
         error = self.wait()
+        if self._thread is not None:
+            return error
+        self._folder = self._run / _FOLDER / f"{step:06d}"
         weights = policy.weights_copy()
         copied = _copy({**state, "step": step})
         self._thread = threading.Thread(
-            target=self._write, args=(step, policy, weights, copied), name="gem-checkpoint"
+            target=self._write,
+            args=(self._folder, policy, weights, copied),
+            name="gem-checkpoint",
+            daemon=True,
         )
         self._thread.start()
         return error
 
     def wait(self) -> OSError | None:
-        """Wait until nothing is being written; return the error of the last checkpoint."""
+        """Wait until nothing is being written; return the error of the last checkpoint.
+
+        It is also an error that it is still being written.
+        """
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(self._patience)
+            if self._thread.is_alive():
+                seconds = f"{self._patience:,g} seconds"
+                return OSError(f"{self._folder}: it is still being written after {seconds}.")
         self._thread = None
         error, self._error = self._error, None
         return error
 
     def _write(
-        self, step: int, policy: Policy, weights: Mapping[str, Any], state: Mapping[str, Any]
+        self, folder: Path, policy: Policy, weights: Mapping[str, Any], state: Mapping[str, Any]
     ) -> None:
-        folder = self._run / _FOLDER / f"{step:06d}"
         fresh = folder.with_name(f".{folder.name}.{os.getpid()}")
         try:
             _remove_parts(folder.parent)

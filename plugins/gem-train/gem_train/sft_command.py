@@ -11,13 +11,11 @@ It writes these files to the run's folder:
 """
 
 import importlib.util
-import json
 import math
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Literal, Self
 
-import click
 import pydantic
 from pydantic import Field
 from rich.console import Console
@@ -142,7 +140,7 @@ def _train(job: Job[SFTKeys]) -> int:
     if job.form == "json":
         status = "done" if finished else "interrupted"
         plain = {"run": str(run.path), "status": status, "model": str(run.path / "model")}
-        click.echo(json.dumps({**plain, "loss": figures.last_loss()}, indent=2))
+        job.print_json({**plain, "loss": figures.last_loss()})
     return 0 if finished else INTERRUPTED
 
 

@@ -1,14 +1,12 @@
 """``gem-core train``: train a model on environments with reinforcement learning."""
 
 import contextlib
-import json
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
 from pydantic import Field
 from rich.console import Console
 
@@ -133,7 +131,7 @@ def _train(job: Job[TrainKeys]) -> int:
     _summarise(console, run, trainer.step, status)
     if job.form == "json":
         plain = {"run": str(run.path), "status": status, "steps": trainer.step}
-        click.echo(json.dumps({**plain, "model": str(run.path / "model")}, indent=2))
+        job.print_json({**plain, "model": str(run.path / "model")})
     return 0 if finished else INTERRUPTED
 
 

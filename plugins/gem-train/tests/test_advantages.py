@@ -22,11 +22,12 @@ from plays import (
 )
 
 from gem_core.errors import ConfigError, UnknownIdError
+from gem_core.plugins import default_registry
 from gem_train.algorithms.ppo import gae, value_loss
 from gem_train.batch import batch_of, subsample
 from gem_train.parts import make_algorithm
-from gem_train.plugin import ALGORITHMS
 from gem_train.returns import discounted_returns
+from gem_train.specs import ALGORITHMS
 from gem_train.transitions import transitions_of
 
 
@@ -315,7 +316,7 @@ class TestAlgorithms:
         assert found.dtype == torch.float32
 
     def test_all_algorithms_are_tested(self):
-        assert set(ALL) == set(ALGORITHMS)
+        assert set(ALL) == {spec.id for spec in default_registry().list(ALGORITHMS)}
 
     def test_a_typo_in_the_name_of_an_algorithm_is_reported(self):
         with pytest.raises(UnknownIdError, match="Did you mean 'grpo'"):

@@ -12,12 +12,14 @@ from simple_episodes import trajectory
 import gem_core
 from gem_core.agent import OracleAgent
 from gem_core.errors import ConfigError, UnknownIdError, UnknownKwargError
+from gem_core.plugins import default_registry
 from gem_core.resolve import resolve
 from gem_rollout import Component, Report, collect
 from gem_train.curriculum import Levels
 from gem_train.parts import make_part
-from gem_train.plugin import CURRICULA
+from gem_train.specs import CURRICULA
 
+IDS = [spec.id for spec in default_registry().list(CURRICULA)]
 NAMES = ["easy", "middle", "hard"]
 
 
@@ -45,7 +47,7 @@ OPTIONS = {
     "levels": [{"episodes": 3}, {"episodes": 4, "threshold": 0.5, "fall_back": 0.25, "earlier": 0}],
     "learning_progress": [{}, {"fast": 2, "slow": 5, "floor": 0.5}],
 }
-CASES = [(name, options) for name in CURRICULA for options in OPTIONS[name]]
+CASES = [(name, options) for name in IDS for options in OPTIONS[name]]
 EPISODES = st.lists(
     st.tuples(st.sampled_from(NAMES), st.sampled_from([True, False, None]), st.booleans()),
     max_size=60,
@@ -129,7 +131,7 @@ class TestEveryCurriculum:
             "earlier": 0.2,
             "fall_back": None,
         }
-        for name in CURRICULA:
+        for name in IDS:
             parameters = resolve(CURRICULA, name).parameters()
             assert made(name, **parameters).state_dict() == made(name).state_dict()
 

@@ -332,6 +332,32 @@ writer.wait()
 
 
 @pytest.mark.slow
+def test_a_disk_that_does_not_answer_is_reported_and_later_checkpoints_are_left_out(
+    folder, tmp_path, monkeypatch
+):
+    answers, save = threading.Event(), torch.save
+
+    def wait_for_the_disk(state, path):
+        answers.wait(60)
+        save(state, path)
+
+    monkeypatch.setattr(torch, "save", wait_for_the_disk)
+    policy = Policy.load(folder, device="cpu")
+    writer = CheckpointWriter(tmp_path, 2, patience=0.01)
+    assert writer.save(1, policy, {}) is None
+    for error in (writer.save(2, policy, {}), writer.wait()):
+        assert "000001: it is still being written after 0.01 seconds" in str(error)
+    answers.set()
+    while writer.wait() is not None:
+        pass
+    assert checkpoint_steps(tmp_path) == [1]
+    assert writer.save(3, policy, {}) is None
+    while writer.wait() is not None:
+        pass
+    assert checkpoint_steps(tmp_path) == [1, 3]
+
+
+@pytest.mark.slow
 def test_adamw_in_8_bits_learns_nearly_the_same_and_is_saved(folder, tmp_path, monkeypatch):
     needs("torchao")
     # Its step is compiled, which takes most of a minute on a CPU and changes nothing.

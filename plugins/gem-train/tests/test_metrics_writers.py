@@ -21,13 +21,16 @@ from needs import needs
 from selection import thorough
 
 from gem_core.errors import ConfigError, DataError, UnknownIdError
+from gem_core.plugins import default_registry
 from gem_train.metrics import Writers, open_writers, read_metrics
-from gem_train.plugin import WRITERS
+from gem_train.specs import WRITERS
 
 NUMBERS = st.integers(-(10**9), 10**9) | st.floats(allow_nan=False)
 NAMES = st.sampled_from(["rollout/return", "eval/success", "a,b", 'q"uote', "line\nbreak", "é/ü"])
 FIGURES = st.dictionaries(NAMES, NUMBERS)
 RUN = st.lists(st.tuples(st.integers(0, 3), FIGURES), max_size=12)
+
+PACKAGES = {one.id: one.metadata.get("needs") for one in default_registry().list(WRITERS)}
 
 
 def opened(folder, *names, resume=None, **options):
@@ -328,9 +331,9 @@ class TestOpenWriters:
         with pytest.raises(ConfigError, match="once"):
             opened(tmp_path, "csv", "csv")
 
-    @pytest.mark.parametrize("name", [name for name, row in WRITERS.items() if row[1]])
+    @pytest.mark.parametrize("name", [name for name, package in PACKAGES.items() if package])
     def test_a_missing_package_is_reported_with_its_extra(self, tmp_path, name, monkeypatch):
-        monkeypatch.setitem(sys.modules, WRITERS[name][1], None)
+        monkeypatch.setitem(sys.modules, PACKAGES[name], None)
         with pytest.raises(ConfigError, match=rf"pip install gem-train\[{name}\]"):
             opened(tmp_path, name)
 

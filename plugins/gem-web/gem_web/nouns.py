@@ -1,13 +1,15 @@
 """The nouns of a title, by which WebShop tells whether two products are of the same kind.
 
-There are two noun finders. ``words`` needs nothing: it drops what is not a noun by lists and by
-endings, which suits titles, as nearly all of their words are nouns. ``spacy`` is the one of the
-published rewards: the tagger ``en_core_web_sm`` of spaCy, which has to be installed.
+There are two noun finders. ``words`` needs nothing: it drops the words of ``data/not_nouns.txt``,
+which are function words and adjectives, and words with endings of adjectives. This suits titles,
+as nearly all of their words are nouns. ``spacy`` is the one of the published rewards: the tagger
+``en_core_web_sm`` of spaCy, which has to be installed.
 """
 
 import functools
 import re
 from collections.abc import Callable
+from importlib.resources import files
 from typing import Literal
 
 from gem_core.errors import ConfigError, near_names
@@ -18,29 +20,7 @@ NounFinder = Literal["words", "spacy"]
 _MODEL = "en_core_web_sm"
 _TAGS = frozenset({"NOUN", "PROPN"})
 _WORD = re.compile(r"[^\W_]+(?:['’.&-][^\W_]+)*")
-_FUNCTION_WORDS = """\
-a about above across after against all along also am among an and any are around as at be because
-been before behind being below beneath beside between beyond both but by can could did do does
-down during each either every few for from had has have he her hers him his how i if in inside into
-is it its just less many may me might mine more most much must my near neither no nor not of off on
-once one only onto or other our ours out outside over own per she should since so some such than
-that the their theirs them then there these they this those through to too toward under until up
-upon us very via was we were what when where which while who whom whose why will with within
-without would yet you your yours w two three four five six seven eight nine ten"""
-_ADJECTIVES = """\
-adjustable adult antique authentic automatic available best big black blue breathable bright broad
-brown casual cheap classic clean clear closed cold comfortable compact compatible complete cool
-cordless cute daily dark deep deluxe digital dirty double dry dual durable easy electric elegant
-elastic extra false fancy fast firm flat flexible foldable formal free fresh full funny gentle
-genuine gold good great green grey gray heavy high hot huge ideal indoor invisible large last light
-lightweight little long loose low lovely main major manual matte medium mini minimalist modern
-multiple natural new nice novel old open orange organic original outdoor perfect permanent personal
-pink plain plastic plus polished popular portable pretty professional pure purple quick quiet real
-red removable reusable rich round royal rustic safe sexy sharp shiny short simple single slim small
-smart smooth soft solid special square stable standard steady sticky still stretchy strong sturdy
-super sweet tall thick thin tight tiny top total traditional true unique universal unisex upper used
-vintage warm washable waterproof wearable wet white whole wide wild wireless wooden yellow young"""
-_NOT_NOUNS = frozenset(f"{_FUNCTION_WORDS} {_ADJECTIVES}".split())
+_NOT_NOUNS = frozenset((files("gem_web") / "data" / "not_nouns.txt").read_text("utf-8").split())
 _ADJECTIVE_ENDINGS = (
     "able",
     "ible",

@@ -10,21 +10,14 @@ The type is 1 for the kind of product that is wanted, and 0.5, 0.1 or 0 for othe
 
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
+from importlib.resources import files
 
 from gem_web.product import Goal, Product
 from gem_web.similarity import are_similar
 
 __all__ = ["COLOURS", "Purchase", "colour_of", "grade", "option_hits"]
 
-COLOURS = """\
-alabaster apricot aqua ash asphalt azure banana beige black blue blush bordeaux bronze brown
-burgundy camel camo caramel champagne charcoal cheetah chestnut chocolate christmas coffee cognac
-copper coral cranberry cream crystal dark denim eggplant elephant espresso fuchsia gold granite
-grape graphite grass gray green grey heather indigo ivory ivy khaki lavender lemon leopard light
-lilac lime magenta maroon mauve merlot midnight mint mocha multicolor mushroom mustard natural navy
-nude olive orange peach pewter pink plum purple rainbow red rose royal rust sand sapphire seashell
-silver skull slate steel stone stonewash sunflower tan taupe teal tiger turquoise violet walnut
-wheat white wine yellow""".split()
+COLOURS = (files("gem_web") / "data" / "colours.txt").read_text("utf-8").split()
 """The colours that stand for an option that contains them; the first of this order counts."""
 
 

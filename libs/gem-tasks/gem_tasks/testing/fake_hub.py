@@ -86,6 +86,15 @@ class FakeHub:
             files["README.md"] = _readme(files)
         self._server.repositories[name] = Repository(name, files)
 
+    def add_files(self, name: str, files: Mapping[str, bytes]) -> None:
+        """Serve a dataset of any files; it replaces an earlier one of the same name.
+
+        Args:
+            name: ``org/name``.
+            files: Contents by path, such as ``"data/train.jsonl"``.
+        """
+        self._server.repositories[name] = Repository(name, files)
+
     def break_(self, name: str, fault: Fault, *, times: float = float("inf")) -> None:
         """Inject a fault into the requests for a dataset.
 

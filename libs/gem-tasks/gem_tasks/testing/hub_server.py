@@ -23,6 +23,8 @@ Fault = Literal["gated", "drop", "slow", "unavailable"]
 a file, each response takes a second, or the hub is unavailable (503)."""
 
 SLOW_SECONDS = 1.0
+_ROWS = (".parquet", ".jsonl", ".csv", ".gz")
+"""The endings of files of rows."""
 _RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 
 
@@ -127,7 +129,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self.reply(401, code="RepoNotFound")
         if match["revision"] not in {None, "main", repository.commit}:
             return self.reply(404, code="RevisionNotFound")
-        is_file = self.command == "GET" and match[0].endswith(".parquet")
+        is_file = self.command == "GET" and match[0].endswith(_ROWS)
         fault = self.server.take_fault(match["name"], is_file=is_file)
         if fault == "gated":
             return self.reply(401, code="GatedRepo")

@@ -4,32 +4,14 @@ from collections.abc import Iterator
 
 from gem_core.errors import ConfigError
 from gem_web.product import Goal, Product, Review
-from gem_web.sample.cosmetics import COSMETICS
 from gem_web.sample.draw import BRANDS, MOST_NAMES, Draw, asin_of, brand_of, model_of
-from gem_web.sample.electronics import ELECTRONICS
 from gem_web.sample.families import MOST_OFFERS, Family, Offer, draw_family
-from gem_web.sample.food import FOOD
-from gem_web.sample.house import HOUSE
 from gem_web.sample.kinds import Choice, Facet, Kind, Quality
-from gem_web.sample.kitchen import KITCHEN
-from gem_web.sample.leisure import LEISURE
-from gem_web.sample.outdoors import OUTDOORS
-from gem_web.sample.reviews import REVIEWS
-from gem_web.sample.wear import WEAR
+from gem_web.sample.vocabulary import kinds, phrases
 from gem_web.sample.wishes import instruction
 
-__all__ = ["KINDS", "sample_catalogue", "sample_families"]
+__all__ = ["sample_catalogue", "sample_families"]
 
-KINDS: tuple[Kind, ...] = (
-    *WEAR,
-    *HOUSE,
-    *KITCHEN,
-    *OUTDOORS,
-    *LEISURE,
-    *ELECTRONICS,
-    *FOOD,
-    *COSMETICS,
-)
 _FEWEST = 5 * MOST_OFFERS
 _TEST_EVERY = 5
 _STEP = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
@@ -84,9 +66,9 @@ def sample_families(*, seed: int = 0) -> Iterator[tuple[str, list[tuple[Product,
     start = Draw(seed, "shop")
     offsets = start.below(MOST_NAMES), start.below(36**9)
     number = 0
-    for index, kind in enumerate(_kinds(seed)):
+    for index, kind in enumerate(_numbers_of_kinds(seed)):
         draw = Draw(seed, "family", index)
-        family = draw_family(draw, KINDS[kind])
+        family = draw_family(draw, kinds()[kind])
         members: list[tuple[Product, Goal | None]] = []
         for offer in family.offers:
             product = _product(draw, kind, offer, family, number + len(members), offsets)
@@ -96,9 +78,9 @@ def sample_families(*, seed: int = 0) -> Iterator[tuple[str, list[tuple[Product,
         yield "test" if index % _TEST_EVERY == _TEST_EVERY - 1 else "train", members
 
 
-def _kinds(seed: int) -> Iterator[int]:
+def _numbers_of_kinds(seed: int) -> Iterator[int]:
     """Yield numbers of kinds without end; each kind is as frequent as the others."""
-    numbers = range(len(KINDS))
+    numbers = range(len(kinds()))
     round_ = 0
     while True:
         yield from Draw(seed, "kinds", round_).shuffled(numbers)
@@ -108,13 +90,13 @@ def _kinds(seed: int) -> Iterator[int]:
 def _product(
     draw: Draw, kind: int, offer: Offer, family: Family, number: int, offsets: tuple[int, int]
 ) -> Product:
-    what = KINDS[kind]
+    what = kinds()[kind]
     asin = asin_of(number, offsets[1])
     tag = draw.pick(what.tags)
     brand, model = brand_of(kind, draw.below(BRANDS)), model_of(number, offsets[0])
     name = f"{brand} {model} {what.nouns[0].title()}"
     features, description = _texts(draw, what, offer)
-    reviews = tuple(Review(*draw.pick(REVIEWS)) for _ in range(draw.below(4)))
+    reviews = tuple(draw.pick(phrases().reviews) for _ in range(draw.below(4)))
     return Product(
         asin=asin,
         title=f"{name}, {tag}" if tag else name,

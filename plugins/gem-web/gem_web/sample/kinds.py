@@ -1,8 +1,10 @@
-"""The vocabulary of the invented shop: kinds of products, their qualities and their options."""
+"""What the vocabulary of the invented shop has: kinds of products, and what customers say."""
 
 from dataclasses import dataclass
 
-__all__ = ["Choice", "Facet", "Kind", "Quality", "choice", "facet", "kind"]
+from gem_web.product import Review
+
+__all__ = ["Choice", "Facet", "Kind", "Phrases", "Quality"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class Kind:
         nouns: What it is called; the first noun is in every title, and what customers type.
         one: What a customer says before the noun: ``a``, ``some`` or ``a pair of``.
         path: The path in the tree of categories; the first step is the department.
-        tags: Ends of titles. No two kinds share a word of their titles.
+        tags: Ends of titles; the empty one is the last. No two kinds share a word of their titles.
         prices: The lowest and the highest price of the kind in dollars.
         facets: What a product has qualities of.
         choices: The options of every product.
@@ -79,42 +81,19 @@ class Kind:
         return self.one != "a" and noun.endswith("s")
 
 
-def _split(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split("|"))
+@dataclass(frozen=True, slots=True)
+class Phrases:
+    """What customers say.
 
+    Args:
+        frames: Wishes with the places ``{thing}`` and ``{options}``, and ``{under}`` or
+            ``{amount}`` for the limit.
+        under: How a limit is said, with a place for the amount.
+        amounts: How an amount is written, with a place for the dollars.
+        reviews: Reviews that suit any product.
+    """
 
-def facet(after: str, *lines: str) -> Facet:
-    """Return a facet from lines ``name: sentence | sentence``."""
-    pairs = (line.split(":", 1) for line in lines)
-    return Facet(after, tuple(Quality(name, _split(rest)) for name, rest in pairs))
-
-
-def choice(name: str, asks: str, values: str) -> Choice:
-    """Return an option from asks ``in {} | color {}`` and values ``navy | sky blue/blue``."""
-    return Choice(name, _split(asks), tuple(tuple(one.split("/")) for one in _split(values)))
-
-
-def kind(
-    nouns: str,
-    *,
-    one: str = "a",
-    path: str,
-    tags: str,
-    prices: tuple[int, int],
-    facets: tuple[Facet, ...],
-    choices: tuple[Choice, ...],
-    about: tuple[str, ...],
-    extras: tuple[str, ...],
-) -> Kind:
-    """Return a kind from texts whose parts are separated by ``|``, and by ``>`` in the path."""
-    return Kind(
-        nouns=_split(nouns),
-        one=one,
-        path=tuple(path.split(" > ")),
-        tags=_split(tags),
-        prices=prices,
-        facets=facets,
-        choices=choices,
-        about=about,
-        extras=extras,
-    )
+    frames: tuple[str, ...]
+    under: tuple[str, ...]
+    amounts: tuple[str, ...]
+    reviews: tuple[Review, ...]

@@ -5,47 +5,10 @@ from collections.abc import Sequence
 
 from gem_web.sample.draw import Draw
 from gem_web.sample.kinds import Choice, Facet, Kind, Quality
+from gem_web.sample.vocabulary import phrases
 
 __all__ = ["instruction"]
 
-_FRAMES = (
-    "I am looking for {thing}{options}, {under}.",
-    "I need {thing}{options}, {under}.",
-    "I want to buy {thing}{options} {under}.",
-    "Find me {thing}{options}, {under}.",
-    "Please find {thing}{options}. I can spend up to {amount}.",
-    "Can you find {thing}{options} {under}?",
-    "Do you sell {thing}{options}? I would pay up to {amount}.",
-    "Show me {thing}{options}. The limit is {amount}.",
-    "I would like {thing}{options}, for {amount} at most.",
-    "With a budget of {amount}, I would like to get {thing}{options}.",
-    "I have no more than {amount} and want {thing}{options}.",
-    "My sister wishes for {thing}{options}, {under}.",
-    "I am buying a present: {thing}{options}, {under}.",
-    "We moved house and now we need {thing}{options}. It should stay below {amount}.",
-    "Looking for {thing}{options}, {under}.",
-    "Get me {thing}{options}; do not spend more than {amount}.",
-    "I could use {thing}{options}, {under}.",
-    "Help me choose {thing}{options}, I do not want to pay more than {amount}.",
-    "Where can I get {thing}{options} {under}?",
-    "It is time to replace what I have with {thing}{options}, {under}.",
-    "I saw {thing}{options} at a neighbor's and want the same, {under}.",
-    "Order {thing}{options} for me, {under}.",
-    "For my new flat I am after {thing}{options}, {under}.",
-    "My son asked for {thing}{options}. Keep it under {amount}.",
-    "Nothing fancy, just {thing}{options}, {under}.",
-    "Up to {amount} is fine for {thing}{options}.",
-)
-_UNDER = (
-    "under {}",
-    "for less than {}",
-    "priced below {}",
-    "cheaper than {}",
-    "for no more than {}",
-    "with a price lower than {}",
-    "at a price under {}",
-)
-_AMOUNTS = ("${}", "${}.00", "{} dollars", "{}.00 dollars")
 _AN = re.compile(r"\ba (?=[aeio]|u(?!sb|v )|fm |led )")
 
 
@@ -65,13 +28,13 @@ def instruction(
         options: The values to choose, with their options.
         limit: The highest price in dollars.
     """
-    amount = draw.pick(_AMOUNTS).format(limit)
+    amount = draw.pick(phrases().amounts).format(limit)
     inline, sentence = _options(draw, options)
-    text = draw.pick(_FRAMES).format(
+    text = draw.pick(phrases().frames).format(
         thing=_thing(draw, kind, qualities),
         options=inline,
         amount=amount,
-        under=draw.pick(_UNDER).format(amount),
+        under=draw.pick(phrases().under).format(amount),
     )
     text = _AN.sub("an ", text + sentence)
     return text.lower() if draw.chance(0.4) else text

@@ -29,6 +29,13 @@ __all__ = [
 class GuessTheNumberHooks(GameAdapter, GuessTheNumberEnv):
     """State: ``game_number``, ``previous_guesses``."""
 
+    def read(self, action: Any) -> Any:
+        """Return the parts of a guess; unless it is in the range, 0 or a sign is a format error."""
+        match = super().read(action)
+        if match is None or self.min_number <= int(match[1]) <= self.max_number:
+            return match
+        return match if match[1].isdigit() and int(match[1]) else None
+
 
 class MastermindHooks(GameAdapter, MastermindEnv):
     """State: ``game_code``, ``milestone``, ``previous_guesses``."""

@@ -6,7 +6,6 @@ of the Dockerfile left, from which a build goes on when only later lines have ch
 
 import contextlib
 import fnmatch
-import functools
 import hashlib
 import io
 import os
@@ -14,7 +13,7 @@ import platform
 import tarfile
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gem_core.machine import MachineSnapshot, MachineSpec
@@ -49,16 +48,16 @@ class BuiltImage:
     user: str
     archive: bytes
 
+    # A cached_property of Python 3.11 has a lock, which a fork would inherit.
+    _names: list[frozenset[str]] = field(default_factory=list, init=False, repr=False)
+
     @property
     def names(self) -> frozenset[str]:
         """The names of the members of the archive."""
-        return _names(self.archive)
-
-
-@functools.lru_cache(maxsize=16)  # cached_property of Python 3.11 has a lock, also in a fork
-def _names(archive: bytes) -> frozenset[str]:
-    with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
-        return frozenset(opened.getnames())
+        if not self._names:
+            with tarfile.open(fileobj=io.BytesIO(self.archive)) as opened:
+                self._names.append(frozenset(opened.getnames()))
+        return self._names[0]
 
 
 def cache_folder() -> Path:

@@ -11,9 +11,15 @@ with needs("gem-games"):
     from gem_games.wikigame.kiwix import URL as KIWIX_URL
     from gem_games.wikigame.kiwix import ZIMFILE
     from gem_games.wikigame.mediawiki import URL as MEDIAWIKI_URL
+    from gem_games.wikigame.pages import Page
     from gem_games.wikigame.sources import open_source
 
-__all__ = ["TRAWLERS", "BaseWikiTrawler", "KiwixWikiTrawler", "MediaWikiTrawler"]
+__all__ = ["TRAWLERS", "BaseWikiTrawler", "KiwixWikiTrawler", "MediaWikiTrawler", "wikipedia_page"]
+
+
+def wikipedia_page(page: Page) -> WikipediaPage:
+    """Return a page of gem-games in the form of gem-llm."""
+    return WikipediaPage(page.key, page.title, page.text, list(page.links.values()))
 
 
 class BaseWikiTrawler:
@@ -58,8 +64,7 @@ class BaseWikiTrawler:
         Raises:
             BackendFailureException: It cannot be loaded.
         """
-        page = self.graph.page(title)
-        return WikipediaPage(page.key, page.title, page.text, list(page.links.values()))
+        return wikipedia_page(self.graph.page(title))
 
     def reset(self) -> None:
         """Forget the pages, unless ``query_use_cache`` is true."""

@@ -6,15 +6,17 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from gem.core import Env
-from gem.envs.game_env.wikigame.backend import TRAWLERS
+from gem.envs.game_env.wikigame.backend import TRAWLERS, wikipedia_page
+from gem.envs.game_env.wikigame.wikipage import WikipediaPage
 from gem.requirements import needs
 from gem.utils.seeds import any_seed
 from gem_core.errors import ConfigError
 
 with needs("gem-games"):
     from gem_games.wikigame import env as game
-    from gem_games.wikigame.pages import UNITS
+    from gem_games.wikigame.pages import BACK, MORE, UNITS, Page, last_box
     from gem_games.wikigame.sources import GRAPHS, one_of
+    from gem_games.wikigame.variants import OneBack, Variant
 
 __all__ = ["WikiGameEnv"]
 
@@ -77,6 +79,7 @@ class WikiGameEnv(game.WikiGameEnv, Env):
         """Start an episode; on graphs that are not live, the same seed starts the same one."""
         if not self._uses_cache:
             self._source.graph(0).forget()
+        self._backtracked = False
         return super().reset(seed=any_seed(seed), **options)
 
     def _reset_fixed_page(self, start: str, target: str, seed: int | None = None) -> Any:
@@ -93,10 +96,55 @@ class WikiGameEnv(game.WikiGameEnv, Env):
                 stacklevel=2,
             )
         self._ended = False
+        turn = self.turn_count
         step: Any = _step(self, action)
+        if "format_error" not in step.info and "invalid_action" not in step.info:
+            self._note_direction(last_box(action), self.turn_count - turn)
         return step._replace(terminated=True) if step.truncated else step
 
     step.is_guarded = True  # type: ignore[attr-defined]  # it may set both flags
+
+    def _note_direction(self, box: str | None, turns: int) -> None:
+        """Note whether a move led back; the return from a dead end takes two turns."""
+        if box != MORE:
+            self._backtracked = box == BACK or turns == 2
+
+    # State, with gem-llm's names.
+
+    @property
+    def current_page(self) -> WikipediaPage:
+        """The current page. A page, or its ``page_id``, may be assigned."""
+        return wikipedia_page(self.page)
+
+    @current_page.setter
+    def current_page(self, page: WikipediaPage | Page | str) -> None:
+        self.page, self.first_link = self.graph.page(_key_of(page)), 0
+
+    @property
+    def target_page(self) -> WikipediaPage:
+        """The page to reach. A page, or its ``page_id``, may be assigned."""
+        return wikipedia_page(self.target)
+
+    @target_page.setter
+    def target_page(self, page: WikipediaPage | Page | str) -> None:
+        self.target = self.graph.page(_key_of(page))
+        self._bind()
+
+    @property
+    def backtracked(self) -> bool:
+        """Whether the last move led back, which ``oneback`` allows only once in a row."""
+        return self._backtracked
+
+    @backtracked.setter
+    def backtracked(self, value: bool) -> None:
+        self._backtracked = value
+        if value and isinstance(self.memory, OneBack):
+            self.memory.went_back()
+
+    @property
+    def dynamics(self) -> Variant:
+        """What the variant remembers of this episode."""
+        return self.memory
 
     def get_task_suffix(self) -> str:
         """Return the text that follows the history."""
@@ -116,6 +164,12 @@ class WikiGameEnv(game.WikiGameEnv, Env):
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over a state from ``get_state``."""
         super().set_state(copy.deepcopy(state))
+
+
+def _key_of(page: WikipediaPage | Page | str) -> str:
+    if isinstance(page, str):
+        return page
+    return page.page_id if isinstance(page, WikipediaPage) else page.key
 
 
 _step: Callable[[Any, Any], Any] = game.WikiGameEnv.step
