@@ -40,7 +40,6 @@ __all__ = [
     "message_of",
     "print_json",
     "visible",
-    "warn_deprecated",
 ]
 
 
@@ -107,13 +106,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [*map(_finite, value)]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-@functools.cache
-def warn_deprecated(old: str, new: str) -> None:
-    """Print, once per process, that a spelling is deprecated."""
-    message = f"Warning: {old} is deprecated and will be removed in 0.2; write {new}."
-    click.echo(message, err=True)
 
 
 _CONTROL = re.compile(

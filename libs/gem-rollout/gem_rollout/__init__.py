@@ -1,7 +1,6 @@
 """Rollouts: collect episodes as trajectories, and store them in files."""
 
-import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gem_core.lazy import lazy_names
 
@@ -102,15 +101,4 @@ __all__ = [
     "training_rows",
 ]
 
-_get, __dir__ = lazy_names(__name__, _MODULES)
-
-
-def __getattr__(name: str) -> Any:
-    if name == "Source":
-        warnings.warn(
-            "gem_rollout.Source is called Component now. The old name will be removed in 0.2.",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        name = "Component"
-    return _get(name)
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -23,7 +23,7 @@ from omegaconf.errors import OmegaConfBaseException
 from gem_core.config import describe_validation_error
 from gem_core.errors import ConfigError, GemError
 from gem_core.notices import results_alone
-from gem_core.options import json_alone, message_of, print_json, warn_deprecated
+from gem_core.options import json_alone, message_of, print_json
 from gem_core.specs import load_entry_point
 from gem_rollout.agent_makers import agent_makers, unusable
 from gem_rollout.answer_instruction import DEFAULT, KEY
@@ -37,7 +37,6 @@ from gem_rollout.overrides import (
     complete_overrides,
     help_of_group,
     kinds_of_groups,
-    renamed_overrides,
     with_environments,
     with_executor,
     with_suite,
@@ -165,7 +164,6 @@ class HydraCommand(click.Command):
             a list. They are those of a ``Kind``, or the command stores their options.
         formats: Values of ``--format``, the default one first.
         examples: Lines for ``--help``.
-        aliases: Deprecated keys, with the key that replaces each.
         prepare: Returns the overrides to read, given those that were typed.
         subcommands: Entry points of further commands, by the word that follows ``name``.
         executor: Whether it has the key ``executor``; then its function calls ``executor_of``.
@@ -181,7 +179,6 @@ class HydraCommand(click.Command):
         groups: Mapping[str, str | list[str] | None] | None = None,
         formats: Sequence[str] = ("table", "json"),
         examples: Sequence[str] = (),
-        aliases: Mapping[str, str] | None = None,
         prepare: Callable[[list[str]], list[str]] | None = None,
         subcommands: Mapping[str, str] | None = None,
         executor: bool = False,
@@ -211,7 +208,6 @@ class HydraCommand(click.Command):
         self._agents = agents
         self._groups = {**(groups or {}), **({"executor": None} if executor else {})}
         self._formats = formats
-        self._aliases = dict(aliases or {})
         self._prepare = prepare
         self.subcommands = dict(subcommands or {})
 
@@ -263,20 +259,13 @@ class HydraCommand(click.Command):
     def _run(self, words: tuple[str, ...], form: str, **flags: Any) -> int:
         with declared_by(self._keys), remembered(secrets_in({}, words)):
             try:
-                overrides, form = self._read(words, form)
+                overrides = with_environments(words)
                 prints_config = flags["cfg"] or flags["info"]
                 with json_alone("" if prints_config else form):
                     return self._run_words(overrides, form, flags)
             except GemError as error:
                 error.args = (hide(str(error)), *error.args[1:])
                 raise
-
-    def _read(self, words: Sequence[str], form: str) -> tuple[list[str], str]:
-        """Return the overrides and the format that were typed."""
-        overrides = renamed_overrides(with_environments(words), self._aliases)
-        if "format" in self._keys.model_fields:
-            return overrides, form
-        return self._without_format(overrides, form)
 
     def _run_words(self, overrides: list[str], form: str, flags: dict[str, Any]) -> int:
         if self._prepare is not None:
@@ -307,18 +296,6 @@ class HydraCommand(click.Command):
         words_of_flags = _flag_words(printed_flags(flags))
         compose(task, store, [program, *words_of_flags, *hidden, *overrides], flags)
         return max(statuses, default=0)
-
-    def _without_format(self, overrides: list[str], form: str) -> tuple[list[str], str]:
-        """Take out the deprecated ``format=``."""
-        for override in overrides:
-            if override.startswith("format="):
-                warn_deprecated("format=", "--format")
-                form = override.removeprefix("format=")
-                if form not in self._formats:
-                    raise ConfigError(
-                        f"--format is one of {', '.join(self._formats)}; got {form!r}."
-                    )
-        return [one for one in overrides if not one.startswith("format=")], form
 
     def _node(self) -> dict[str, Any]:
         """Return the command's own configuration, for Hydra to compose with."""

@@ -18,7 +18,7 @@ from hydra.errors import HydraException
 from gem_core.errors import ConfigError, GemError, UnknownKwargError, near_names
 from gem_core.hydra_source import option_key
 from gem_core.notices import results_alone
-from gem_core.options import complete_envs, completions, warn_deprecated
+from gem_core.options import complete_envs, completions
 from gem_core.plugins import default_registry
 from gem_core.specs import (
     AGENTS,
@@ -40,7 +40,6 @@ __all__ = [
     "complete_overrides",
     "help_of_group",
     "kinds_of_groups",
-    "renamed_overrides",
     "unreadable",
     "with_environments",
     "with_executor",
@@ -172,24 +171,6 @@ def with_executor(overrides: Sequence[str]) -> list[str]:
         one.replace(prefix, "executor.", 1) if one.lstrip("+").startswith(prefix) else one
         for one in overrides
     ]
-
-
-def renamed_overrides(overrides: Sequence[str], aliases: Mapping[str, str]) -> list[str]:
-    """Return the overrides with deprecated keys replaced, after a warning for each.
-
-    Args:
-        overrides: Overrides, as typed.
-        aliases: The key that replaces each deprecated one.
-    """
-    renamed = []
-    for override in overrides:
-        key, equals, value = override.partition("=")
-        name = key.lstrip("+")
-        if equals and name in aliases:
-            warn_deprecated(f"{name}=", f"{aliases[name]}=")
-            override = f"{aliases[name]}={value}"  # noqa: PLW2901
-        renamed.append(override)
-    return renamed
 
 
 def checked_overrides(

@@ -10,7 +10,6 @@ import json
 import math
 import os
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -159,16 +158,6 @@ class EpisodeKey:
     seed: int
     component: str
     failed: bool
-
-    @property
-    def source(self) -> str:
-        """The old name of ``component``; deprecated."""
-        warnings.warn(
-            "EpisodeKey.source is called component now. The old name will be removed in 0.2.",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        return self.component
 
 
 def read_keys(path: str | os.PathLike[str]) -> Iterator[EpisodeKey]:

@@ -1,6 +1,5 @@
 """Trajectories: the record of an episode, and the only input of evaluation and training."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -131,16 +130,6 @@ class Trajectory:
         """
         found = self.reset_info.get("task_id")
         return None if found is None else str(found)
-
-    @property
-    def source(self) -> str:
-        """The old name of ``component``; deprecated."""
-        warnings.warn(
-            "Trajectory.source is called component now. The old name will be removed in 0.2.",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        return self.component
 
     @property
     def episode_return(self) -> float:

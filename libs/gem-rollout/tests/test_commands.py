@@ -22,9 +22,7 @@ class Keys(CommandKeys):
 
 
 def invoke(function, *words):
-    command = HydraCommand(
-        "test", function, Keys, agents=None, aliases={"n": "size"}, examples=["gem-core test X"]
-    )
+    command = HydraCommand("test", function, Keys, agents=None, examples=["gem-core test X"])
     return command.main(list(words), prog_name="gem-core test", standalone_mode=False)
 
 
@@ -55,13 +53,6 @@ def test_help_shows_the_keys_with_their_defaults_and_the_examples(capsys):
     assert "How large it is." in shown
     assert "gem-core test X" in shown
     assert "agent=" not in shown
-
-
-@pytest.mark.slow
-def test_a_deprecated_key_still_works():
-    jobs: list[Job] = []
-    assert invoke(jobs.append, GUESS, "n=9") == 0
-    assert jobs[0].keys.size == 9
 
 
 @pytest.mark.slow

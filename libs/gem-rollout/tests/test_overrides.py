@@ -5,7 +5,7 @@ import pytest
 from gem_core.errors import ConfigError, UnknownIdError, UnknownKwargError
 from gem_core.registry import Registry
 from gem_rollout.commands import agent_makers
-from gem_rollout.overrides import checked_overrides, renamed_overrides, with_environments
+from gem_rollout.overrides import checked_overrides, with_environments
 
 OWN = ("env", "agent", "tools", "wrappers", "episodes", "seed")
 
@@ -50,12 +50,6 @@ def test_words_that_are_not_overrides_are_environments(typed, read):
 def test_environments_that_are_given_twice_are_an_error(override):
     with pytest.raises(ConfigError, match="given twice"):
         with_environments(["game:Y", override])
-
-
-def test_deprecated_keys_are_replaced_with_one_warning(capsys):
-    for _ in range(2):
-        assert renamed_overrides(["old=3", "seed=1"], {"old": "new"}) == ["new=3", "seed=1"]
-    assert capsys.readouterr().err.count("old= is deprecated") == 1
 
 
 def test_each_id_is_looked_up_once(monkeypatch):

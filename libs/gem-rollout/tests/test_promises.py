@@ -92,13 +92,6 @@ class TestATrajectoryFile:
         assert [key.index for key in read_keys(path)] == [0, 1]
 
 
-def test_old_names_work_with_a_warning() -> None:
-    with pytest.warns(DeprecationWarning, match="Component"):
-        assert gem_rollout.Source is gem_rollout.Component
-    with pytest.warns(DeprecationWarning, match="component"):
-        assert trajectory().source == "easy"
-
-
 class TestCollect:
     @pytest.mark.parametrize("agent", ["random", RandomAgent])
     def test_collect_takes_ids_specs_and_functions(self, agent: Any) -> None:

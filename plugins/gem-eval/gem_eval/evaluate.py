@@ -189,7 +189,6 @@ command = HydraCommand(
     EvalKeys,
     formats=("table", "json", "csv", "md"),
     executor=True,
-    aliases={"n": "episodes", "k": "samples"},
     examples=[
         "gem-core eval game:GuessTheNumber-v0-easy agent=oracle episodes=50",
         "gem-core eval math:Sample agent=openai agent.model=NAME agent.base_url=URL samples=4",

@@ -8,7 +8,6 @@ episode as form one sequence. Both layouts have the same turns and the same adva
 Suffixes name the axes: N turns, S rows, L positions, E episodes, T turns of an episode, K groups.
 """
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple, Self
@@ -155,11 +154,6 @@ class Batch:
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         tensors = {name: x for name, x in found.items() if isinstance(x, torch.Tensor)}
         return replace(self, **{name: x.to(device) for name, x in tensors.items()})
-
-    def spread(self, x_N: torch.Tensor) -> torch.Tensor:
-        """Deprecated alias of ``to_tokens``."""
-        warnings.warn("Batch.spread is now Batch.to_tokens.", DeprecationWarning, stacklevel=2)
-        return self.to_tokens(x_N)
 
 
 def batch_of(

@@ -142,7 +142,6 @@ command = HydraCommand(
     agents=None,
     executor=True,
     groups={"algo": "rebn", "loss": None, "curriculum": None, "filters": [], "shapers": []},
-    aliases={"loss.kind": "loss"},
     prepare=_prepare,
     subcommands={"sft": "gem_train.sft_command:command"},
     examples=[
