@@ -27,13 +27,19 @@ def table() -> Table:
     for kind in default_registry().kinds():
         ids = _ids(kind)
         sources = set(ids.values())
-        if kind not in KINDS and sources:
-            (home,) = sources & _LIBS or sources
+        home = "gem-core" if kind in KINDS else _home(kind, sources)
+        if home in _OURS:
             found[home]["kind"].append(kind.id)
-        if kind in KINDS or len(sources) > 1:  # others are listed where they are known
+        if sources - {home}:  # the others are there wherever the kind is known
             for name, source in ids.items():
                 found[source][kind.name].append(name)
     return {name: ids for name, ids in found.items() if ids}
+
+
+def _home(kind: Kind, sources: set[str]) -> str:
+    """Return the distribution that declares a kind: that of its check, or else a library."""
+    checks = kind.check.partition(".")[0].replace("_", "-")
+    return checks or next(iter(sources & _LIBS or sources), "")
 
 
 def _ids(kind: Kind) -> dict[str, str]:

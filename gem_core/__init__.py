@@ -14,9 +14,6 @@ if TYPE_CHECKING:
         list_envs,
         make,
         make_agent,
-        make_machine,
-        make_machine_provider,
-        make_sandbox,
         make_tool,
         make_vec,
         print_envs,
@@ -26,9 +23,7 @@ if TYPE_CHECKING:
     from gem_core.env import AsyncEnv, BaseEnv, Env, Layer, Step, Wrapper
     from gem_core.errors import GemError
     from gem_core.hookspecs import hookimpl
-    from gem_core.machine import MachineSpec
     from gem_core.observation import Action, Info, Observation, visible_text
-    from gem_core.sandbox import Execution, Program, Sandbox, SandboxSession
     from gem_core.secret import Secret
     from gem_core.specs import (
         AgentSpec,
@@ -50,9 +45,6 @@ _MODULES = {
         "list_envs",
         "make",
         "make_agent",
-        "make_machine",
-        "make_machine_provider",
-        "make_sandbox",
         "make_tool",
         "make_vec",
         "print_envs",
@@ -62,9 +54,7 @@ _MODULES = {
     "env": ("AsyncEnv", "BaseEnv", "Env", "Layer", "Step", "Wrapper"),
     "errors": ("GemError",),
     "hookspecs": ("hookimpl",),
-    "machine": ("MachineSpec",),
     "observation": ("Action", "Info", "Observation", "visible_text"),
-    "sandbox": ("Execution", "Program", "Sandbox", "SandboxSession"),
     "secret": ("Secret",),
     "specs": (
         "AgentSpec",
@@ -88,19 +78,14 @@ __all__ = [
     "BaseTool",
     "Env",
     "EnvSpec",
-    "Execution",
     "Function",
     "GemError",
     "Generation",
     "Info",
     "Kind",
     "Layer",
-    "MachineSpec",
     "Observation",
-    "Program",
     "Reply",
-    "Sandbox",
-    "SandboxSession",
     "Secret",
     "Spec",
     "Step",
@@ -117,9 +102,6 @@ __all__ = [
     "list_envs",
     "make",
     "make_agent",
-    "make_machine",
-    "make_machine_provider",
-    "make_sandbox",
     "make_tool",
     "make_vec",
     "print_envs",

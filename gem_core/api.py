@@ -7,22 +7,10 @@ from gem_core.agent import Agent
 from gem_core.env import Env
 from gem_core.errors import ConfigError
 from gem_core.factory import Part, make_factory
-from gem_core.machine import Machine, MachineProvider, MachineSpec
 from gem_core.plugins import default_registry
 from gem_core.resolve import configured, resolve
-from gem_core.sandbox import Sandbox
 from gem_core.seeding import check_seed, child_seed
-from gem_core.specs import (
-    AGENTS,
-    ENVS,
-    EXECUTORS,
-    MACHINES,
-    SANDBOXES,
-    TOOLS,
-    EntryPoint,
-    EnvSpec,
-    Kind,
-)
+from gem_core.specs import AGENTS, ENVS, EXECUTORS, TOOLS, EntryPoint, EnvSpec, Kind
 from gem_core.tool import Tool
 
 if TYPE_CHECKING:
@@ -33,9 +21,6 @@ __all__ = [
     "list_envs",
     "make",
     "make_agent",
-    "make_machine",
-    "make_machine_provider",
-    "make_sandbox",
     "make_tool",
     "make_vec",
     "print_envs",
@@ -234,20 +219,10 @@ def print_envs(pattern: str = "*", *, write: Callable[[str], Any] = print) -> No
 
 
 def make_tool(tool: str | Mapping[str, Any], **kwargs: Any) -> Tool:
-    """Make a tool; see ``make_sandbox`` for the arguments and the errors."""
-    return _make(TOOLS, tool, kwargs)  # type: ignore[no-any-return]
-
-
-def make_agent(agent: str | Mapping[str, Any], **kwargs: Any) -> Agent:
-    """Make an agent, such as ``random`` or ``oracle``; see ``make_sandbox``."""
-    return _make(AGENTS, agent, kwargs)  # type: ignore[no-any-return]
-
-
-def make_sandbox(sandbox: str | Mapping[str, Any], **kwargs: Any) -> Sandbox:
-    """Make a sandbox.
+    """Make a tool.
 
     Args:
-        sandbox: An id (``warm``, ``docker``, ...), or a mapping with an ``id`` and parameters.
+        tool: An id (``python``, ``search``, ...), or a mapping with an ``id`` and parameters.
         kwargs: More parameters.
 
     Raises:
@@ -255,34 +230,12 @@ def make_sandbox(sandbox: str | Mapping[str, Any], **kwargs: Any) -> Sandbox:
         UnknownIdError: The id is not registered.
         UnknownKwargError: A parameter that it does not accept.
     """
-    return _make(SANDBOXES, sandbox, kwargs)  # type: ignore[no-any-return]
+    return _make(TOOLS, tool, kwargs)  # type: ignore[no-any-return]
 
 
-def make_machine_provider(provider: str | Mapping[str, Any], **kwargs: Any) -> MachineProvider:
-    """Make a provider of machines, such as ``local``; see ``make_sandbox``."""
-    return _make(MACHINES, provider, kwargs)  # type: ignore[no-any-return]
-
-
-def make_machine(
-    provider: str | Mapping[str, Any], spec: MachineSpec | None = None, **kwargs: Any
-) -> Machine:
-    """Start a machine; for many, make the provider once and use its ``start``.
-
-    Args:
-        provider: An id (``local``, ``docker``, ...), or a mapping with an ``id`` and parameters.
-        spec: What the machine starts with, and its limits; None for the provider's default.
-        kwargs: More parameters of the provider.
-
-    Raises:
-        UnknownIdError: The id is not registered.
-        UnknownKwargError: A parameter that the provider does not accept.
-        ConfigError: The spec asks for what the provider does not have.
-        MachineError: No machine can be started.
-    """
-    wanted = spec or MachineSpec()
-    made = make_machine_provider(provider, **kwargs)
-    made.prepare(wanted)
-    return made.start(wanted)
+def make_agent(agent: str | Mapping[str, Any], **kwargs: Any) -> Agent:
+    """Make an agent, such as ``random`` or ``oracle``; see ``make_tool``."""
+    return _make(AGENTS, agent, kwargs)  # type: ignore[no-any-return]
 
 
 def _make(kind: Kind[Any], part: str | Mapping[str, Any], kwargs: Mapping[str, Any]) -> Any:

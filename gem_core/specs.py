@@ -33,8 +33,6 @@ __all__ = [
     "EXECUTORS",
     "FAMILIES",
     "KINDS",
-    "MACHINES",
-    "SANDBOXES",
     "TOOLS",
     "WRAPPERS",
     "AgentSpec",
@@ -225,14 +223,6 @@ AGENTS: "Kind[AgentSpec]" = Kind(
     several=True,
     check="gem_core.testing.agent_checks:check_agent",
 )
-SANDBOXES: Kind[Spec] = Kind(
-    id="sandboxes", name="sandbox", description="sandboxes that run programs", group="sandbox"
-)
-"""Entry points return a ``Sandbox``."""
-MACHINES: Kind[Spec] = Kind(
-    id="machines", name="machine", description="providers of machines", group="machine"
-)
-"""Entry points return a ``MachineProvider``."""
 EXECUTORS: Kind[Spec] = Kind(
     id="executors",
     name="executor",
@@ -254,8 +244,6 @@ KINDS: tuple[Kind[Any], ...] = (
     CALL_FORMATS,
     WRAPPERS,
     AGENTS,
-    SANDBOXES,
-    MACHINES,
     EXECUTORS,
     COMMANDS,
 )

@@ -102,7 +102,7 @@ class TestThePackage:
 
     def test_the_names_that_do_not_move_are_there(self) -> None:
         promised = (
-            "Env BaseEnv Wrapper Step Tool ToolCall ToolResult Sandbox Program Execution Agent "
+            "Env BaseEnv Wrapper Step Tool ToolCall ToolResult Agent Kind Spec "
             "EnvSpec ToolSpec WrapperSpec hookimpl make make_vec register list_envs print_envs "
             "GemError"
         )

@@ -34,7 +34,6 @@ print(json.dumps({
 MISSING = {
     "gem_core.make('math:Sample')": "gem-math",
     "gem_core.make_tool('search')": "gem-tools",
-    "gem_core.make_sandbox('warm')": "gem-sandbox",
     "gem_core.make_vec('acme:Echo-v0', executor='processes')": "gem-workers",
 }
 ASK = f"""

@@ -19,7 +19,7 @@ _PATIENCE = 10.0
 _OWNER = """
 import sys, threading
 from gem_core import make_machine_provider
-from gem_core.machine import MachineSpec
+from gem_workers.machine import MachineSpec
 
 provider = make_machine_provider("local")
 spec = MachineSpec(env={"GEM_OWNER": sys.argv[1]})

@@ -19,10 +19,10 @@ from common.output import machine, number, table, write
 from rich.progress import track
 
 from gem_core.errors import MachineError
-from gem_core.machine import Machine, MachineProvider, MachineSpec
 from gem_sandbox.guest.process_tree import children
 from gem_sandbox.machines.docker.provider import DockerProvider
 from gem_sandbox.machines.local.provider import LocalProvider
+from gem_workers.machine import Machine, MachineProvider, MachineSpec
 from machines.killed import play_and_kill
 
 __all__ = ["add_arguments", "run"]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import gem_core
+import gem_workers
 from gem_core import (
     Action,
     AsyncEnv,
@@ -22,7 +23,6 @@ from gem_core import (
     EnvSpec,
     Info,
     Observation,
-    Program,
     Step,
     ToolCall,
     ToolResult,
@@ -33,6 +33,7 @@ from gem_core.faults import boundary, error_record
 from gem_core.wrappers.tools import ToolWrapper
 from gem_rollout import Budget, FaultPolicy, Trajectory, collect
 from gem_tasks.env import Grade, TaskEnv
+from gem_workers.sandbox import Program
 
 pytestmark = [
     pytest.mark.timeout(60),
@@ -487,7 +488,7 @@ class TestValuesThatCannotWork:
 
 def run_in_process_sandbox(source: str) -> str:
     """Run a program where nothing keeps it apart."""
-    sandbox = gem_core.make_sandbox("process")
+    sandbox = gem_workers.make_sandbox("process")
     try:
         return sandbox.run(Program(source, timeout=20)).stdout
     finally:
@@ -495,7 +496,7 @@ def run_in_process_sandbox(source: str) -> str:
 
 
 def use_closed_sandbox() -> str:
-    sandbox = gem_core.make_sandbox("process")
+    sandbox = gem_workers.make_sandbox("process")
     sandbox.close()
     return sandbox.run(Program("print(1)")).stdout
 

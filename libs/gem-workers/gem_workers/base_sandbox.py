@@ -10,8 +10,8 @@ from functools import partial
 from gem_core.errors import SandboxError, SnapshotError
 from gem_core.lifetimes import Lifetime, Lock
 from gem_core.records import json_value
-from gem_core.sandbox import Execution, Program
 from gem_workers.cancellation import Cancellation, cancellable, run_in_thread
+from gem_workers.sandbox import Execution, Program
 
 __all__ = ["BaseSandbox", "ReplaySession", "SessionEndedError"]
 

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from gem_core.machine import FileChange
+from gem_workers.machine import FileChange
 
 __all__ = ["CarriedFiles", "is_reserved"]
 

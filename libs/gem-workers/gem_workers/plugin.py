@@ -3,15 +3,19 @@
 from gem_core import hookimpl
 from gem_core.registry import Registry
 from gem_core.specs import EXECUTORS, Spec
+from gem_workers.machine import MACHINES
 from gem_workers.pools import POOLS
+from gem_workers.sandbox import SANDBOXES
 
 __all__ = ["gem_register"]
 
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the pool and the executor ``processes``."""
+    """Add the kinds of sandboxes and machines, and the pool and the executor ``processes``."""
     registry.add(
+        SANDBOXES,
+        MACHINES,
         Spec(
             kind=POOLS,
             id="processes",

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gem_core.machine import FileChange
 from gem_workers.carried_files import CarriedFiles
+from gem_workers.machine import FileChange
 
 NAMES = st.text(
     st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=8

@@ -4,10 +4,9 @@ import asyncio
 
 import pytest
 
-from gem_core import Execution, Program, Sandbox
 from gem_core.errors import ConfigError, SandboxError
-from gem_core.sandbox import SessionSandbox, open_session
 from gem_workers import BaseSandbox
+from gem_workers.sandbox import Execution, Program, Sandbox, SessionSandbox, open_session
 
 
 class Echo(BaseSandbox):

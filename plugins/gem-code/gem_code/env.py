@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Literal, Self, Unpack, get_args
 from gem_code.compare import Comparison, find_comparison
 from gem_code.judge import Limits, judge
 from gem_code.suites import Suite, Tests, read_suite
-from gem_core.api import make_sandbox
 from gem_core.errors import ConfigError, DataError
 from gem_core.observation import Action, Info, Observation
 from gem_core.specs import EntryPoint, load_entry_point
@@ -15,6 +14,7 @@ from gem_core.thoughts import spoken
 from gem_tasks import Grade, RowOptions, TaskEnv
 from gem_tasks.parsing import last_code_block
 from gem_tasks.prompt import check_prompt, fill_prompt
+from gem_workers.sandbox import make_sandbox
 
 __all__ = [
     "FORMAT_ERROR_REWARD",

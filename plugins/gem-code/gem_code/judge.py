@@ -15,7 +15,7 @@ from gem_code.relay import Limits, run_program
 from gem_code.sources import called_solution, printing_solution
 from gem_code.suites import Case, Suite
 from gem_code.unroll import Condition
-from gem_core.sandbox import Execution, Program, Sandbox
+from gem_workers.sandbox import Execution, Program, Sandbox
 
 __all__ = ["Limits", "Verdict", "judge"]
 

@@ -15,7 +15,7 @@ from typing import Any
 from gem_code.guest import GEM_MARK
 from gem_code.programs import TestProgram
 from gem_code.sources import served_solution, started_tests
-from gem_core.sandbox import Sandbox, SandboxSession, open_session
+from gem_workers.sandbox import Sandbox, SandboxSession, open_session
 
 __all__ = ["Limits", "run_program"]
 

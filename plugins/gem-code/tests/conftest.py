@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gem_core import make_sandbox
-from gem_core.sandbox import Program
+from gem_workers.sandbox import Program, make_sandbox
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -2,9 +2,8 @@
 
 from needs import missing
 
-from gem_core import make_sandbox
 from gem_core.errors import SandboxError
-from gem_core.sandbox import Program, Sandbox
+from gem_workers.sandbox import Program, Sandbox, make_sandbox
 
 __all__ = ["BACKENDS", "make_backend"]
 

@@ -8,9 +8,9 @@ import pytest
 from gem.envs.terminal.docker_env import ContainerConfig, DockerEnv, TaskConfig
 from gem.utils.constants import TERMINAL_STATE
 from gem_core.errors import ConfigError, MachineError
-from gem_core.machine import MachineSpec
 from gem_sandbox.machines.local.provider import LocalProvider
 from gem_terminal import folders
+from gem_workers.machine import MachineSpec
 
 SAMPLES = Path(folders.__file__).parent / "samples_terminal_bench"
 SOLUTION = "sed 's/.*/Hello, &!/' names.txt > greetings.txt"

@@ -19,13 +19,13 @@ from rich.text import Text
 
 from gem_core.console import Terminal
 from gem_core.errors import MachineError, SandboxError
-from gem_core.machine import MachineSpec
 from gem_core.options import json_alone, print_json
 from gem_core.plugins import default_registry, load_plugins
-from gem_core.specs import MACHINES, Spec
+from gem_core.specs import Spec
 from gem_sandbox.docker import connect, make_image
 from gem_sandbox.image import DEFAULT_IMAGE
 from gem_sandbox.warm.tiers import TIERS, why_not
+from gem_workers.machine import MACHINES, MachineSpec
 
 __all__ = ["Finding", "command", "examine"]
 

@@ -2,7 +2,9 @@
 
 from gem_core import hookimpl
 from gem_core.registry import Registry
-from gem_core.specs import COMMANDS, MACHINES, SANDBOXES, Spec
+from gem_core.specs import COMMANDS, Spec
+from gem_workers.machine import MACHINES
+from gem_workers.sandbox import SANDBOXES
 
 __all__ = ["gem_register"]
 

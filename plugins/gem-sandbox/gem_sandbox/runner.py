@@ -13,8 +13,8 @@ from typing import Any
 
 from gem_core.errors import SandboxError
 from gem_core.records import json_value
-from gem_core.sandbox import Execution
 from gem_workers.base_sandbox import SessionEndedError
+from gem_workers.sandbox import Execution
 
 __all__ = ["WRITE_SECONDS", "Channel", "Launcher", "Runner", "runner_arguments"]
 

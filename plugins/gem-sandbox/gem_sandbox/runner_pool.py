@@ -4,10 +4,10 @@ from typing import Any
 
 from gem_core.errors import SandboxError
 from gem_core.lifetimes import Lock
-from gem_core.sandbox import Execution
 from gem_sandbox.fair_semaphore import Endable, FairSemaphore
 from gem_sandbox.runner import Launcher, Runner
 from gem_workers.cancellation import cancellable
+from gem_workers.sandbox import Execution
 
 __all__ = ["RunnerPool"]
 

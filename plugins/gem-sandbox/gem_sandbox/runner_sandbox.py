@@ -9,12 +9,12 @@ from collections.abc import Hashable
 from typing import Any
 
 from gem_core.errors import ConfigError, SandboxError
-from gem_core.sandbox import Execution, Program, SandboxSession
 from gem_sandbox.pooled_sandbox import PooledSandbox
 from gem_sandbox.runner import Launcher, Runner
 from gem_sandbox.runner_pool import RunnerPool
 from gem_workers.base_sandbox import ReplaySession
 from gem_workers.cancellation import cancellable
+from gem_workers.sandbox import Execution, Program, SandboxSession
 
 __all__ = ["RunnerSandbox", "RunnerSession"]
 

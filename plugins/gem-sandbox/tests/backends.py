@@ -6,12 +6,12 @@ import warnings
 from collections.abc import Callable
 
 from gem_core.errors import SandboxError
-from gem_core.sandbox import Sandbox
 from gem_sandbox.docker import DockerSandbox, connect
 from gem_sandbox.image import DEFAULT_IMAGE
 from gem_sandbox.process import ProcessSandbox
 from gem_sandbox.warm import WarmSandbox
 from gem_sandbox.warm.tiers import TIERS, why_not
+from gem_workers.sandbox import Sandbox
 
 __all__ = ["BACKENDS", "ISOLATED", "make_backend", "require"]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gem_core.machine import Machine, MachineSpec
 from gem_sandbox.machines.local.provider import LocalProvider
+from gem_workers.machine import Machine, MachineSpec
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -29,10 +29,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gem_core.sandbox import Execution, Program, Sandbox, SessionSandbox
 from gem_sandbox.docker import connect, owned
 from gem_sandbox.guest.process_tree import descendants
 from gem_sandbox.guest.processes import PR_SET_CHILD_SUBREAPER
+from gem_workers.sandbox import Execution, Program, Sandbox, SessionSandbox
 
 __all__ = [
     "ESCAPES",

@@ -1,6 +1,6 @@
 """What commands may do to the shell that runs them, on machines of every kind."""
 
-from gem_core.machine import Machine
+from gem_workers.machine import Machine
 
 __all__ = ["HARMLESS", "STUCK", "check_shell_goes_on"]
 

@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from gem_core.errors import ForkError, GemError, MachineError, SandboxError
-from gem_core.machine import MachineSpec
-from gem_core.sandbox import Program
 from gem_sandbox.guest.process_tree import children, descendants
 from gem_sandbox.machines.local.provider import LocalProvider
 from gem_sandbox.machines.process import ProcessProvider
 from gem_sandbox.process import ProcessSandbox
 from gem_sandbox.warm import WarmSandbox
+from gem_workers.machine import MachineSpec
+from gem_workers.sandbox import Program
 
 __all__ = ["KINDS", "rows_of"]
 

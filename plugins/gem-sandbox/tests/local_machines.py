@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 from gem_core.errors import MachineError
-from gem_core.machine import Machine, MachineSpec
 from gem_sandbox.machines.local.groups import Groups
 from gem_sandbox.machines.local.provider import LocalProvider
+from gem_workers.machine import Machine, MachineSpec
 
 __all__ = ["controllers", "has_users", "why_not_local", "write_small_root"]
 

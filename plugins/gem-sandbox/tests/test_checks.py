@@ -10,8 +10,8 @@ from backends import BACKENDS
 
 from gem_core.errors import SandboxError
 from gem_core.registry import Registry
-from gem_core.sandbox import Execution, Program, Sandbox
-from gem_core.specs import SANDBOXES, Spec
+from gem_core.specs import Spec
+from gem_workers.sandbox import SANDBOXES, Execution, Program, Sandbox
 from gem_workers.testing import check_registered_sandbox, check_sandbox, sandbox_checks
 
 pytestmark = pytest.mark.slow

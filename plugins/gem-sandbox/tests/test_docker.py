@@ -12,11 +12,11 @@ import pytest
 from backends import make_backend, require
 from commands import Command
 
-import gem_core
+import gem_workers
 from gem_core.errors import ConfigError, SandboxError
-from gem_core.sandbox import Program, Sandbox
 from gem_sandbox.docker import DockerSandbox, connect, make_image, owned, reap
 from gem_sandbox.image import DEFAULT_IMAGE
+from gem_workers.sandbox import Program, Sandbox
 
 
 @pytest.fixture
@@ -136,9 +136,9 @@ def test_a_session_whose_container_was_removed_says_so(client: Any, sandbox: San
 def test_nothing_outlives_a_host_that_is_killed(client: Any) -> None:
     code = (
         "import gem_core\n"
-        "from gem_core.sandbox import Program\n"
+        "from gem_workers.sandbox import Program\n"
         "from gem_sandbox.docker import connect, owned\n"
-        "sandbox = gem_core.make_sandbox('docker')\n"
+        "sandbox = gem_workers.make_sandbox('docker')\n"
         "sandbox.run(Program('pass'))\n"
         "print(owned(connect())[0].id, flush=True)\n"
         "sandbox.run(Program('while True: pass', timeout=100))\n"
@@ -181,7 +181,7 @@ def test_the_reaper_removes_what_a_dead_process_left_and_nothing_else(
 
 
 def test_without_an_engine_the_error_says_what_to_do() -> None:
-    sandbox = gem_core.make_sandbox("docker", host="unix:///nowhere/docker.sock")
+    sandbox = gem_workers.make_sandbox("docker", host="unix:///nowhere/docker.sock")
     with pytest.raises(
         SandboxError, match=r"No Docker engine answers at unix:///nowhere.*DOCKER_HOST"
     ):

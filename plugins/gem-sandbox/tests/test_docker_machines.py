@@ -21,13 +21,13 @@ from hostile_shells import HARMLESS, STUCK, check_shell_goes_on
 from needs import missing
 from selection import some, thorough
 
-import gem_core
+import gem_workers
 from gem_core.errors import ConfigError, MachineError, NoMachineError, SandboxError, SnapshotError
-from gem_core.machine import MachineSnapshot, MachineSpec
 from gem_sandbox.docker import connect
 from gem_sandbox.machines.docker.default_image import DEFAULT_IMAGE
 from gem_sandbox.machines.docker.engine import LABEL, Engine
 from gem_sandbox.machines.docker.provider import DockerProvider
+from gem_workers.machine import MachineSnapshot, MachineSpec
 from gem_workers.testing import MACHINE_CHECKS, check_machine
 
 
@@ -267,7 +267,7 @@ def test_a_snapshot_ends_with_its_owner(client):
 def test_nothing_is_left_of_an_owner_that_is_killed(client):
     code = (
         "import os, gem_core\n"
-        "machine = gem_core.make_machine('docker')\n"
+        "machine = gem_workers.make_machine('docker')\n"
         "machine.shell().send('setsid sleep 99 & sleep 98 &')\n"
         "snapshot = machine.snapshot()\n"
         "print(machine._running.id, flush=True)\n"
@@ -376,13 +376,13 @@ def test_a_machine_that_was_removed_says_so(client, provider):
 
 def test_without_an_engine_the_error_says_what_to_do():
     with pytest.raises(NoMachineError, match=r"No Docker engine answers at unix:///nowhere"):
-        gem_core.make_machine("docker", host="unix:///nowhere/docker.sock")
+        gem_workers.make_machine("docker", host="unix:///nowhere/docker.sock")
 
 
 def test_without_docker_py_the_error_says_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "docker", None)
     with pytest.raises(NoMachineError, match=r"pip install gem-sandbox\[docker\]"):
-        gem_core.make_machine("docker", host="unix:///other/docker.sock")
+        gem_workers.make_machine("docker", host="unix:///other/docker.sock")
 
 
 def test_a_command_that_breaks_its_shell_does_no_harm_to_the_next(provider, subtests):

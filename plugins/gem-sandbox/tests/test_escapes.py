@@ -9,7 +9,7 @@ from backends import BACKENDS, ISOLATED, make_backend
 from escape_suite import ESCAPES, Before, HostSide, attack, benign, header, leftovers, patience
 from selection import thorough
 
-from gem_core.sandbox import Sandbox
+from gem_workers.sandbox import Sandbox
 
 pytestmark = pytest.mark.skipif(
     platform.machine() != "x86_64", reason="the programs know the system calls of x86-64"

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from gem_core.errors import ConfigError, MachineError
-from gem_core.machine import MachineSpec
 from gem_sandbox.machines.local.provider import LocalProvider
 from gem_sandbox.machines.process import ProcessProvider
+from gem_workers.machine import MachineSpec
 
 pytestmark = [pytest.mark.usefixtures("local"), pytest.mark.slow]
 SPEC = MachineSpec(workdir="/app", disk=50 << 20)

@@ -6,8 +6,8 @@ import time
 import pytest
 from hostile_shells import HARMLESS, STUCK, check_shell_goes_on
 
-from gem_core.machine import MachineSpec
 from gem_sandbox.machines.reports import Reports
+from gem_workers.machine import MachineSpec
 
 needs_local = pytest.mark.usefixtures("local")
 slow = pytest.mark.slow

@@ -14,7 +14,7 @@ from gem_sandbox.warm.visible_paths import VisiblePaths, working_folder
 
 HOST = """\
 import json, sys
-from gem_core.sandbox import Program
+from gem_workers.sandbox import Program
 from gem_sandbox.warm.sandbox import WarmSandbox
 
 tier, program = sys.argv[1:]

@@ -5,10 +5,9 @@ import threading
 
 import pytest
 
-from gem_core import make_machine
 from gem_core.errors import ConfigError, MachineError
-from gem_core.machine import MachineSpec
 from gem_sandbox.machines.local.provider import LocalProvider
+from gem_workers.machine import MachineSpec, make_machine
 
 pytestmark = pytest.mark.usefixtures("provider")  # whose server all others use
 HELLO = "exec 3<>/dev/tcp/127.0.0.1/$PORT; echo hello >&3; cat <&3"

@@ -16,9 +16,9 @@ from local_machines import has_users
 from selection import thorough
 
 from gem_core.errors import ConfigError, MachineError
-from gem_core.machine import MachineSpec
 from gem_sandbox.machines.local.images import cache_folder
 from gem_sandbox.machines.local.provider import LocalProvider
+from gem_workers.machine import MachineSpec
 
 pytestmark = pytest.mark.usefixtures("local")
 
@@ -311,8 +311,8 @@ def test_two_processes_build_the_same_image_at_the_same_time(context, cache):
     spec = context("FROM a\nRUN mkdir -p /app && sleep 0.2 && echo 1 > /app/f\n")
     script = (
         "import gem_core\n"
-        f"spec = gem_core.MachineSpec(build={spec.build!r}, workdir='/app')\n"
-        "print(gem_core.make_machine('local', spec).read('/app/f'))\n"
+        f"spec = gem_workers.MachineSpec(build={spec.build!r}, workdir='/app')\n"
+        "print(gem_workers.make_machine('local', spec).read('/app/f'))\n"
     )
     command = [sys.executable, "-c", script]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]

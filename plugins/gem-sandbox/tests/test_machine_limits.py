@@ -11,9 +11,9 @@ import pytest
 from local_machines import controllers
 
 from gem_core.errors import MachineError
-from gem_core.machine import MachineSpec
 from gem_sandbox.guest.process_tree import children
 from gem_sandbox.machines.local.groups import Groups
+from gem_workers.machine import MachineSpec
 
 pytestmark = [pytest.mark.usefixtures("local"), pytest.mark.slow]
 
@@ -106,7 +106,7 @@ def wait_until_gone(server):
 
 OWNER = """
 import gem_core, os, time
-machines = [gem_core.make_machine("local") for _ in range(3)]
+machines = [gem_workers.make_machine("local") for _ in range(3)]
 machines[0].close()
 machines[1].shell().send("sleep 600 &")
 print("started", flush=True)

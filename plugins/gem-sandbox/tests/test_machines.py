@@ -12,10 +12,10 @@ from commands import Command
 from local_machines import has_users, write_small_root
 from selection import thorough
 
-import gem_core
+import gem_workers
 from gem_core.errors import ConfigError, GemError, MachineError, SnapshotError
-from gem_core.machine import MachineSnapshot, MachineSpec
 from gem_sandbox.machines.output import HeadAndTail
+from gem_workers.machine import MachineSnapshot, MachineSpec
 from gem_workers.testing import MACHINE_CHECKS, check_machine
 
 needs_local = pytest.mark.usefixtures("local")
@@ -39,7 +39,7 @@ def test_process_machines_keep_the_contract():
 
 def test_process_machines_warn_that_they_do_not_isolate():
     with pytest.warns(RuntimeWarning, match="without isolation"):
-        gem_core.make_machine("process").close()
+        gem_workers.make_machine("process").close()
 
 
 @needs_local
@@ -135,9 +135,9 @@ def test_a_spec_of_nonsense_is_refused(subtests):
 
 def test_ids_of_providers_are_checked():
     with pytest.raises(GemError, match=r"local"):
-        gem_core.make_machine("locl")
+        gem_workers.make_machine("locl")
     with pytest.raises(GemError, match="takes no argument"):
-        gem_core.make_machine("local", speed=3)
+        gem_workers.make_machine("local", speed=3)
 
 
 @pytest.mark.slow
@@ -177,7 +177,7 @@ def test_nothing_is_left_of_a_machine_whose_owner_ends(subtests):
         mark = f"sleep 9{os.getpid()}{len(owners)}"
         script = (
             "import gc, os, gem_core\n"
-            "machine = gem_core.make_machine('local')\n"
+            "machine = gem_workers.make_machine('local')\n"
             f"machine.shell().send('setsid {mark} & (setsid {mark} &)')\n"
             f"{ending}\n"
         )
@@ -208,7 +208,7 @@ def test_a_dead_server_is_replaced_and_its_machines_say_so(provider):
 USE = """
 import gc, os
 from gem_core.errors import MachineError
-from gem_core.machine import MachineSpec
+from gem_workers.machine import MachineSpec
 from gem_sandbox.machines.local.provider import LocalProvider
 
 def count():

@@ -9,8 +9,8 @@ from local_machines import write_small_root
 from selection import thorough
 
 from gem_core.errors import ConfigError, MachineError
-from gem_core.machine import MachineSpec
 from gem_sandbox.machines.local.provider import LocalProvider
+from gem_workers.machine import MachineSpec
 from gem_workers.testing import MACHINE_CHECKS, check_machine
 
 pytestmark = pytest.mark.usefixtures("local")

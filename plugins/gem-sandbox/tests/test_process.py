@@ -16,11 +16,11 @@ import pytest
 from backends import BACKENDS
 from commands import Command
 
-import gem_core
+import gem_workers
 from gem_core.errors import ConfigError
-from gem_core.sandbox import Execution, Program, Sandbox
 from gem_sandbox.process import ProcessSandbox
 from gem_workers.cancellation import Cancellation
+from gem_workers.sandbox import Execution, Program, Sandbox
 
 WHERE = "import os; print(os.getpid(), os.getcwd(), flush=True)\n"
 
@@ -53,7 +53,7 @@ def children() -> list[int]:
 
 def test_making_it_warns_that_programs_are_not_isolated() -> None:
     with pytest.warns(RuntimeWarning, match="without isolation"):
-        sandbox = gem_core.make_sandbox("process")
+        sandbox = gem_workers.make_sandbox("process")
     assert isinstance(sandbox, ProcessSandbox)
     assert not sandbox.isolated
 
@@ -135,7 +135,7 @@ def test_nothing_outlives_a_host_that_is_killed() -> None:
     code = (
         "import warnings; warnings.simplefilter('ignore')\n"
         "import gem_core, sys\n"
-        "sandbox = gem_core.make_sandbox('process')\n"
+        "sandbox = gem_workers.make_sandbox('process')\n"
         "session = sandbox.session()\n"
         f"sys.stdout.write(session.run({WHERE!r}).stdout); sys.stdout.flush()\n"
         "session.run('import time; time.sleep(100)', timeout=100)\n"

@@ -15,11 +15,11 @@ from lifetimes_program import KINDS, rows_of
 from local_machines import why_not_local
 
 from gem_core.errors import SandboxError
-from gem_core.machine import MachineSpec
-from gem_core.sandbox import Program
 from gem_sandbox import process
 from gem_sandbox.machines.local import server_process
 from gem_sandbox.machines.local.provider import LocalProvider
+from gem_workers.machine import MachineSpec
+from gem_workers.sandbox import Program
 
 PROGRAM = Path(__file__).parent / "lifetimes_program.py"
 

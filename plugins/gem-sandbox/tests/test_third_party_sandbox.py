@@ -14,9 +14,9 @@ import pytest
 from backends import BACKENDS
 from selection import thorough
 
-from gem_core import Execution, Program
 from gem_core.errors import SandboxError
 from gem_workers import BaseSandbox
+from gem_workers.sandbox import Execution, Program
 from gem_workers.testing import SANDBOX_CHECKS, check_sandbox
 from gem_workers.testing.session_checks import SESSION_CHECKS
 

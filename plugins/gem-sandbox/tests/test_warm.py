@@ -18,12 +18,11 @@ from backends import make_backend
 from commands import Command
 from selection import some, thorough
 
-from gem_core import make_sandbox
 from gem_core.errors import ConfigError
-from gem_core.sandbox import Program, Sandbox, SandboxSession
 from gem_sandbox.guest.process_tree import children, descendants
 from gem_sandbox.warm import WarmSandbox
 from gem_sandbox.warm.tiers import TIERS
+from gem_workers.sandbox import Program, Sandbox, SandboxSession, make_sandbox
 
 _MANY_THREADS = """
 import threading
@@ -472,7 +471,7 @@ def test_a_sandbox_can_be_used_after_stop_raised_and_after_a_refused_program(san
 
 _HOST = """
 import os, sys, time
-from gem_core.sandbox import Program
+from gem_workers.sandbox import Program
 from gem_sandbox.warm import WarmSandbox
 sandbox = WarmSandbox(workers=2, tier=sys.argv[1], preload=())
 assert sandbox.run(Program("print(1)")).stdout == "1\\n"

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from backends import make_backend
 
-from gem_core.sandbox import Program
 from gem_sandbox.warm.sandbox import WarmSandbox
 from gem_sandbox.warm.tiers import TIERS
+from gem_workers.sandbox import Program
 
 FIRST = "\nfirst = input() == 'first'\n"
 

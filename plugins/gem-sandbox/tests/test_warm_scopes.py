@@ -7,8 +7,8 @@ import pytest
 from backends import make_backend
 from selection import thorough
 
-from gem_core.sandbox import Program
 from gem_sandbox.warm.tiers import TIERS
+from gem_workers.sandbox import Program
 
 TIMES = 3 if thorough() else 1
 

@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from selection import thorough
 
-from gem_core.sandbox import Program
 from gem_sandbox.guest.process_tree import children, descendants
 from gem_sandbox.warm.guest.messages import END, ENDED, NEXT, RUN, TESTS, Outcome
 from gem_sandbox.warm.jobs import Job
 from gem_sandbox.warm.tiers import TIERS
 from gem_workers.frames import DIED, NOT_BEGUN, Frame, FrameReader
+from gem_workers.sandbox import Program
 
 SLOW = "import time\nbegin = time.monotonic()\ntime.sleep(float(input()))\n"
 TIMED = SLOW + "print(begin, time.monotonic())"

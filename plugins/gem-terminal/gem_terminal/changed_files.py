@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gem_core.errors import MachineError
-from gem_core.machine import FileChange, Machine
 from gem_workers.carried_files import is_reserved
+from gem_workers.machine import FileChange, Machine
 
 __all__ = ["ChangedFiles"]
 

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from gem_core.machine import MachineSpec
 from gem_core.plugins import default_registry
 from gem_core.testing.report import Finding, Report
 from gem_terminal.specs import CHEATS
 from gem_terminal.task import TerminalTask
+from gem_workers.machine import MachineSpec
 
 __all__ = ["check_cheat"]
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gem_core.errors import MachineError
-from gem_core.machine import Machine
 from gem_terminal.task import Check
+from gem_workers.machine import Machine
 
 __all__ = ["OTHER_USER", "failed_checks"]
 

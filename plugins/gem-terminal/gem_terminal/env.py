@@ -9,19 +9,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, cast, get_args
 
 from gem_core import Action, BaseAgent, BaseEnv, Env, Info, Observation, Step
-from gem_core.api import make_machine_provider
 from gem_core.calls import CallFormat, Catalog, Reading, Request
 from gem_core.errors import ConfigError, MachineError
 from gem_core.factory import make_call_format
 from gem_core.faults import boundary
-from gem_core.machine import (
-    Machine,
-    MachineProvider,
-    MachineSnapshot,
-    MachineSpec,
-    ShellResult,
-    check_path,
-)
 from gem_core.observation import text_of
 from gem_core.thoughts import after_thoughts
 from gem_core.tool import Function, Tool
@@ -30,6 +21,15 @@ from gem_terminal.task import TerminalTask
 from gem_terminal.tasks import Tasks, find_tasks
 from gem_terminal.terminal_text import plain_text
 from gem_terminal.verify import Carry, Grade, Verifier
+from gem_workers.machine import (
+    Machine,
+    MachineProvider,
+    MachineSnapshot,
+    MachineSpec,
+    ShellResult,
+    check_path,
+    make_machine_provider,
+)
 
 __all__ = ["SolutionOracle", "TerminalEnv"]
 

@@ -8,9 +8,9 @@ from random import Random
 from typing import Literal, get_args
 
 from gem_core.errors import ConfigError, near_names
-from gem_core.machine import MachineSpec
 from gem_terminal.families import FAMILIES
 from gem_terminal.task import TerminalTask
+from gem_workers.machine import MachineSpec
 
 __all__ = ["Difficulty", "generate_task"]
 

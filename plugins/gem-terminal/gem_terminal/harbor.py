@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gem_core.errors import ConfigError
-from gem_core.machine import MachineSpec
 from gem_terminal.compose import Service, read_compose
 from gem_terminal.fields import Fields, size_of
 from gem_terminal.forgeable import why_forgeable
 from gem_terminal.task import TerminalTask, UnsupportedTaskError
 from gem_workers.dockerfile import read_dockerfile, user_of, workdir_of
+from gem_workers.machine import MachineSpec
 from gem_workers.untrusted_files import has_file, read_files, read_text
 
 __all__ = ["read_harbor"]

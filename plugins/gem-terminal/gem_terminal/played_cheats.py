@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from gem_core.errors import ConfigError
-from gem_core.machine import MachineProvider
 from gem_tasks.task_source import ListedTasks
 from gem_terminal.env import TerminalEnv
 from gem_terminal.specs import CheatSpec
 from gem_terminal.task import TerminalTask
+from gem_workers.machine import MachineProvider
 
 __all__ = ["CheatReport", "PlayedCheat", "play_cheats"]
 

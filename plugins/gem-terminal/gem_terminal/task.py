@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from gem_core.errors import ConfigError
-from gem_core.machine import MachineSpec, check_path
+from gem_workers.machine import MachineSpec, check_path
 
 __all__ = ["Check", "TerminalTask", "UnsupportedTaskError"]
 

@@ -11,9 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from gem_core.api import make_machine_provider
 from gem_core.errors import ConfigError, MachineError, NoMachineError
-from gem_core.machine import MachineProvider
 from gem_tasks.task_source import ListedTasks
 from gem_terminal.env import TerminalEnv
 from gem_terminal.folders import TaskFolder
@@ -21,6 +19,7 @@ from gem_terminal.placement import machine_for
 from gem_terminal.played_cheats import CheatReport, play_cheats
 from gem_terminal.specs import CheatSpec
 from gem_terminal.task import TerminalTask, UnsupportedTaskError
+from gem_workers.machine import MachineProvider, make_machine_provider
 
 __all__ = [
     "CHECKS",

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from gem_core.errors import GemError, MachineError, SnapshotError
-from gem_core.machine import FileChange, Machine, MachineProvider, MachineSnapshot, MachineSpec
-from gem_core.sandbox import Execution
 from gem_terminal.changed_files import ChangedFiles
 from gem_terminal.checks import OTHER_USER, failed_checks
 from gem_terminal.task import TerminalTask
 from gem_workers.carried_files import CarriedFiles
+from gem_workers.machine import FileChange, Machine, MachineProvider, MachineSnapshot, MachineSpec
+from gem_workers.sandbox import Execution
 
 __all__ = ["Carry", "Grade", "GradingError", "Verifier"]
 

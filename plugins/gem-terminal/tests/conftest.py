@@ -3,9 +3,9 @@
 import pytest
 
 from gem_core.errors import MachineError
-from gem_core.machine import MachineSpec
 from gem_tasks.task_source import ListedTasks
 from gem_terminal.env import TerminalEnv
+from gem_workers.machine import MachineSpec
 
 
 class Bench:

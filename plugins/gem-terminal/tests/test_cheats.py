@@ -9,14 +9,13 @@ import pytest
 from needs import missing
 from selection import some, thorough
 
-from gem_core.api import make_machine_provider
 from gem_core.errors import NoMachineError
-from gem_core.machine import MachineSpec
 from gem_core.plugins import default_registry
 from gem_tasks.task_source import ListedTasks
 from gem_terminal.env import TerminalEnv
 from gem_terminal.specs import CHEATS
 from gem_terminal.task import TerminalTask
+from gem_workers.machine import MachineSpec, make_machine_provider
 
 _LEXERS = {"__init__", "_mapping", "diff", "python"}
 REWARD = "/logs/verifier/reward.txt"

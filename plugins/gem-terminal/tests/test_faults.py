@@ -4,11 +4,11 @@ import pytest
 from selection import thorough
 
 from gem_core.errors import MachineError
-from gem_core.machine import MachineSpec
 from gem_tasks.task_source import ListedTasks
 from gem_terminal.env import TerminalEnv
 from gem_terminal.task import TerminalTask
 from gem_terminal.verify import GradingError
+from gem_workers.machine import MachineSpec
 
 REWARD = "/logs/verifier/reward.txt"
 READS = f"""\

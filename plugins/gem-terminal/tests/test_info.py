@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from gem_core.machine import MachineSpec
 from gem_tasks.task_source import ListedTasks
 from gem_terminal.env import TerminalEnv
 from gem_terminal.task import TerminalTask
+from gem_workers.machine import MachineSpec
 
 TASK = TerminalTask(
     id="files",

@@ -9,12 +9,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
-from gem_core.api import make_sandbox
 from gem_core.errors import ConfigError
 from gem_core.observation import Action
-from gem_core.sandbox import Execution, Program, SandboxSession, open_session
 from gem_core.tool import BaseTool, Function, ToolCall, ToolResult
 from gem_tasks.parsing import unindented
+from gem_workers.sandbox import Execution, Program, SandboxSession, make_sandbox, open_session
 
 __all__ = ["PythonSessionTool", "PythonTool"]
 

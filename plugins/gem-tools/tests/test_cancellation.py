@@ -22,14 +22,15 @@ from needs import missing
 from selection import thorough
 
 import gem_core
+import gem_workers
 from gem_core import Info, Observation
 from gem_core.agent import ScriptedAgent
 from gem_core.errors import SandboxError
-from gem_core.sandbox import Program
 from gem_rollout import collect_async, read_keys
 from gem_sandbox.guest.process_tree import descendants
 from gem_tools import background
 from gem_workers import Cancellation
+from gem_workers.sandbox import Program
 
 QUEUED = 6
 SLEEP = "<python>import time; time.sleep(60)</python>"
@@ -41,7 +42,7 @@ SANDBOXES = ["warm", "process", "docker"]
 def sandbox(request: pytest.FixtureRequest) -> str:
     if request.param == "docker":
         try:
-            gem_core.make_sandbox("docker").run(Program("pass"))
+            gem_workers.make_sandbox("docker").run(Program("pass"))
         except SandboxError as error:
             missing("docker", str(error))
     return str(request.param)

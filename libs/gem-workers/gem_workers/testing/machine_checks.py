@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from gem_core.errors import ConfigError, MachineError, SnapshotError
-from gem_core.machine import Machine, MachineProvider, MachineSnapshot, MachineSpec
 from gem_core.plugins import default_registry
-from gem_core.specs import MACHINES
 from gem_core.testing.report import Report, require, run_checks
+from gem_workers.machine import MACHINES, Machine, MachineProvider, MachineSnapshot, MachineSpec
 from gem_workers.testing.session_checks import raises
 
 __all__ = ["MACHINE_CHECKS", "check_machine", "check_registered_machine"]

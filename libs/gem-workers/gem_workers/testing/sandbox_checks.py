@@ -14,9 +14,8 @@ from typing import Any, Self
 
 from gem_core.errors import GemError, SandboxError
 from gem_core.plugins import default_registry
-from gem_core.sandbox import Execution, Limit, Program, Sandbox, SessionSandbox
-from gem_core.specs import SANDBOXES
 from gem_core.testing.report import CheckFailedError, Finding, Report, require, run_checks
+from gem_workers.sandbox import SANDBOXES, Execution, Limit, Program, Sandbox, SessionSandbox
 from gem_workers.testing.session_checks import SESSION_CHECKS, raises
 
 __all__ = [

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 
 from gem_core.errors import SandboxError, SnapshotError
-from gem_core.sandbox import SandboxSession, SessionSandbox
 from gem_core.testing.report import require
+from gem_workers.sandbox import SandboxSession, SessionSandbox
 
 __all__ = ["SESSION_CHECKS", "raises"]
 

@@ -4,11 +4,10 @@ import functools
 import re
 from typing import Any
 
-from gem_core import api
+import gem_workers
 from gem_core.errors import ConfigError
 from gem_core.plugins import default_registry
-from gem_core.sandbox import Program
-from gem_core.specs import SANDBOXES
+from gem_workers.sandbox import SANDBOXES, Program
 
 __all__ = [
     "CLI_ARG_SIZE_LIMIT",
@@ -63,7 +62,7 @@ def shared_sandbox(sandbox_type: str) -> Any:
 
 @functools.cache
 def _made(identity: str) -> Any:
-    return api.make_sandbox(identity)
+    return gem_workers.make_sandbox(identity)
 
 
 def check_forbidden_imports(code: str) -> bool:

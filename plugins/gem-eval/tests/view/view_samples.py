@@ -12,12 +12,12 @@ from pathlib import Path
 
 from gem_core import Reply, make, make_agent
 from gem_core.agent import BaseAgent, Generation
-from gem_core.machine import MachineSpec
 from gem_rollout import Trajectory, TrajectoryFile, collect
 from gem_rollout.runs import Run
 from gem_tasks.task_source import ListedTasks
 from gem_terminal.env import TerminalEnv
 from gem_terminal.task import TerminalTask
+from gem_workers.machine import MachineSpec
 
 ENVS = (
     "game:GuessTheNumber-v0-easy",

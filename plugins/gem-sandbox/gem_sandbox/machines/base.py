@@ -18,13 +18,13 @@ from typing import ClassVar, NamedTuple, Self
 
 from gem_core.errors import ConfigError, GemError, MachineError, SnapshotError
 from gem_core.lifetimes import Lifetime, Lock
-from gem_core.machine import FileChange, MachineSnapshot, MachineSpec, check_path
-from gem_core.sandbox import Execution, Limit
 from gem_sandbox.machines.local.messages import STATUS
 from gem_sandbox.machines.output import HeadAndTail
 from gem_sandbox.machines.pipes import Pipes, bytes_waiting, encoded
 from gem_sandbox.machines.shell import BashShell
 from gem_sandbox.machines.unpacking import unpack
+from gem_workers.machine import FileChange, MachineSnapshot, MachineSpec, check_path
+from gem_workers.sandbox import Execution, Limit
 
 __all__ = ["BaseMachine", "Job", "snapshot_of_files"]
 

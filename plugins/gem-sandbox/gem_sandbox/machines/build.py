@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gem_core.errors import ConfigError, MachineError
-from gem_core.machine import Machine
 from gem_sandbox.machines.context import context_digest, context_names
 from gem_workers.dockerfile import (
     Instruction,
@@ -26,6 +25,7 @@ from gem_workers.dockerfile import (
     user_of,
     workdir_of,
 )
+from gem_workers.machine import Machine
 from gem_workers.untrusted_files import read_bytes
 
 __all__ = ["Recipe", "read_recipe"]

@@ -5,10 +5,10 @@ import tarfile
 from collections.abc import Callable, Iterable
 from typing import Literal, cast
 
-from gem_core.machine import FileChange
 from gem_sandbox.machines.archive import OPAQUE_HEADER
 from gem_sandbox.machines.selection import KEPT, NEEDED, Record
 from gem_sandbox.machines.unpacking import is_deleted
+from gem_workers.machine import FileChange
 
 __all__ = ["Find", "change_of", "choose"]
 

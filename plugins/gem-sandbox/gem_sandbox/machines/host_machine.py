@@ -6,10 +6,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable
 
 from gem_core.errors import MachineError
-from gem_core.machine import FileChange
 from gem_sandbox.machines.base import BaseMachine
 from gem_sandbox.machines.changes import choose
 from gem_sandbox.machines.selection import Record
+from gem_workers.machine import FileChange
 
 __all__ = ["HostMachine"]
 

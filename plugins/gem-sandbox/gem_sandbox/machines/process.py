@@ -17,7 +17,6 @@ from typing import IO
 
 from gem_core.errors import ConfigError, MachineError, SnapshotError
 from gem_core.lifetimes import Lifetime
-from gem_core.machine import MachineSnapshot, MachineSpec
 from gem_sandbox.guest.process_tree import descendants
 from gem_sandbox.holder import Holder
 from gem_sandbox.machines.archive import layers, pack, pack_all
@@ -28,6 +27,7 @@ from gem_sandbox.machines.selection import Record, Selection
 from gem_sandbox.machines.signals import send_signal
 from gem_sandbox.machines.trees import make_folders, remove
 from gem_sandbox.machines.unpacking import unpack_layers
+from gem_workers.machine import MachineSnapshot, MachineSpec
 
 __all__ = ["ProcessMachine", "ProcessProvider"]
 

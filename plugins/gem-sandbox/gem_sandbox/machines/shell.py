@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 from gem_core.errors import ConfigError, MachineError
 from gem_core.lifetimes import Lock
-from gem_core.machine import ShellResult
 from gem_sandbox.machines.output import HeadAndTail
 from gem_sandbox.machines.pipes import Pipes, bytes_waiting, encoded
 from gem_sandbox.machines.reports import Reports
+from gem_workers.machine import ShellResult
 
 if TYPE_CHECKING:
     from gem_sandbox.machines.base import BaseMachine, Job
@@ -52,7 +52,7 @@ _LONGEST_STATE, _PATIENCE = 1 << 24, 30.0
 
 
 class BashShell:
-    """A shell; see ``gem_core.machine.Shell``.
+    """A shell; see ``gem_workers.machine.Shell``.
 
     Args:
         machine: The machine, in which the shell is started when there is a first command.

@@ -12,11 +12,11 @@ from typing import Any
 
 from gem_core.errors import ConfigError
 from gem_core.lifetimes import Lock
-from gem_core.sandbox import Execution, Program
 from gem_sandbox.warm.engine import Steps, WorkerRequest
 from gem_sandbox.warm.guest.messages import END, ENDED, NEXT, RUN, TESTS
 from gem_sandbox.warm.results import GRACE, KILLED, executions_of
 from gem_workers.frames import NOT_BEGUN, pack
+from gem_workers.sandbox import Execution, Program
 
 __all__ = ["NO_DEADLINE", "Job", "Stop", "limits_of", "run_once"]
 

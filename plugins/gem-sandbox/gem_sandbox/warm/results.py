@@ -3,9 +3,9 @@
 import struct
 from typing import cast
 
-from gem_core.sandbox import Execution, Limit
 from gem_sandbox.warm.guest.messages import ENDED, Outcome, unpack_outcomes
 from gem_workers.frames import LATE, Frame
+from gem_workers.sandbox import Execution, Limit
 
 __all__ = ["GRACE", "KILLED", "executions_of"]
 

@@ -4,7 +4,6 @@ import os
 from collections.abc import Sequence
 
 from gem_core.errors import ConfigError
-from gem_core.sandbox import Execution, Program, SandboxSession
 from gem_sandbox.pooled_sandbox import PooledSandbox
 from gem_sandbox.warm.engine import Engine
 from gem_sandbox.warm.jobs import NO_DEADLINE, Job, Stop, limits_of, run_once
@@ -12,6 +11,7 @@ from gem_sandbox.warm.libraries import installed, zygote_for
 from gem_sandbox.warm.session import WarmSession
 from gem_sandbox.warm.tiers import TIERS, Tier, strongest_tier
 from gem_sandbox.warm.work_stealing import WorkStealing
+from gem_workers.sandbox import Execution, Program, SandboxSession
 
 __all__ = ["WarmSandbox"]
 

@@ -4,7 +4,6 @@ import marshal
 from collections.abc import Callable
 from typing import Any
 
-from gem_core.sandbox import Execution
 from gem_sandbox.warm.engine import Engine, Lease
 from gem_sandbox.warm.guest.messages import CELL, END, ENDED, LOST, SESSION
 from gem_sandbox.warm.libraries import zygote_for
@@ -12,6 +11,7 @@ from gem_sandbox.warm.results import GRACE, KILLED, executions_of
 from gem_workers.base_sandbox import ReplaySession, SessionEndedError
 from gem_workers.cancellation import cancellable
 from gem_workers.frames import NOT_BEGUN, pack
+from gem_workers.sandbox import Execution
 
 __all__ = ["WarmSession"]
 

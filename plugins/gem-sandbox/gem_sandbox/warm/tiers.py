@@ -6,12 +6,12 @@ from functools import cache
 from typing import Literal, get_args
 
 from gem_core.errors import SandboxError
-from gem_core.sandbox import Execution, Program
 from gem_sandbox.shared_pools import shared_pools
 from gem_sandbox.shortage import shortage
 from gem_sandbox.warm.engine import Engine
 from gem_sandbox.warm.jobs import run_once
 from gem_sandbox.warm.seccomp import MACHINES
+from gem_workers.sandbox import Execution, Program
 
 __all__ = ["TIERS", "Tier", "strongest_tier", "why_not"]
 

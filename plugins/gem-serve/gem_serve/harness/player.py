@@ -12,7 +12,6 @@ from typing import Any, Protocol, cast, runtime_checkable
 from gem_core.env import Env
 from gem_core.errors import ConfigError
 from gem_core.faults import boundary, error_record
-from gem_core.machine import Machine
 from gem_core.observation import Action, Info
 from gem_core.optional import reset_options
 from gem_core.seeding import child_seed
@@ -27,6 +26,7 @@ from gem_serve.harness.errors import (
 )
 from gem_serve.harness.program import Door, ProgramRun, run_program
 from gem_serve.harness.recipe import Recipe
+from gem_workers.machine import Machine
 
 __all__ = ["HasMachine", "Player", "machine_of"]
 

@@ -10,11 +10,11 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 from gem_core.errors import ConfigError, MachineError
-from gem_core.machine import Machine
-from gem_core.sandbox import Execution
 from gem_serve.harness.errors import ProgramMissingError
 from gem_serve.harness.recipe import Recipe
 from gem_serve.harness.relay import Relay
+from gem_workers.machine import Machine
+from gem_workers.sandbox import Execution
 
 __all__ = ["CanListen", "Door", "ProgramRun", "folders_of", "path_of", "run_program"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gem_core.errors import MachineError
-from gem_core.machine import MachineSpec
+from gem_workers.machine import MachineSpec
 
 GREET = "echo hello > /app/greeting.txt"
 _TASK = """\

@@ -85,7 +85,7 @@ def test_a_missing_program_is_named_with_the_way_to_get_it(machine):
 
 @pytest.mark.slow
 def test_a_program_that_a_user_without_rights_runs_can_use_its_home(provider):
-    from gem_core.machine import MachineSpec
+    from gem_workers.machine import MachineSpec
 
     with provider.start(MachineSpec(workdir="/tmp")) as machine:
         if machine.run("true", user="nobody").exit_status:

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from gem_core.errors import MachineError
-from gem_core.machine import MachineSpec
 from gem_rollout.rows import training_rows
 from gem_serve.gateway.testing.checks import differences
 from gem_serve.harness.player import Player
 from gem_serve.harness.program import folders_of
 from gem_serve.harness.recipe import find_recipe
 from gem_serve.harness.runner import play_episodes
+from gem_workers.machine import MachineSpec
 
 FOLDER = os.environ.get("GEM_TEST_HARNESS", "")
 PROGRAMS = os.environ.get("GEM_TEST_PROGRAMS", "").split()

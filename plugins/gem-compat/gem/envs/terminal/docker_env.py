@@ -20,9 +20,8 @@ with needs("gem-terminal"):
     from gem_terminal.terminal_text import plain_text
     from gem_terminal.verify import Verifier
 
-from gem_core.api import make_machine_provider
 from gem_core.errors import ConfigError, GemError, MachineError, NoMachineError, UnknownIdError
-from gem_core.machine import Machine, MachineProvider
+from gem_workers.machine import Machine, MachineProvider, make_machine_provider
 
 __all__ = ["ContainerConfig", "DockerEnv", "TaskConfig"]
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gem_core.errors import MachineError
-from gem_core.machine import MachineSpec
 from gem_sandbox.machines.docker import scripts
 from gem_sandbox.machines.docker.engine import Engine, said_by_engine, told_by_engine
 from gem_sandbox.machines.docker.files import ENDED, ContainerFiles
 from gem_sandbox.machines.docker.streams import JobStreams, frames, raw_socket
+from gem_workers.machine import MachineSpec
 
 __all__ = ["Container"]
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from gem_core.errors import MachineError
-from gem_core.machine import MachineSpec
 from gem_core.records import json_value
 from gem_sandbox.machines.context import context_digest
 from gem_sandbox.machines.docker.default_image import (
@@ -18,6 +17,7 @@ from gem_sandbox.machines.docker.default_image import (
     write_default_image,
 )
 from gem_sandbox.machines.docker.engine import Engine, said_by_engine, told_by_engine
+from gem_workers.machine import MachineSpec
 from gem_workers.untrusted_files import read_bytes
 
 __all__ = ["Image", "find_or_make"]

@@ -8,7 +8,6 @@ from typing import Self
 
 from gem_core.errors import MachineError, SnapshotError
 from gem_core.lifetimes import Lifetime
-from gem_core.machine import FileChange, MachineSnapshot, MachineSpec
 from gem_sandbox.holder import Holder
 from gem_sandbox.machines.base import BaseMachine, Job
 from gem_sandbox.machines.docker import scripts
@@ -20,6 +19,7 @@ from gem_sandbox.machines.docker.images import Image, find_or_make
 from gem_sandbox.machines.docker.saved import SavedFiles, saved_changes
 from gem_sandbox.machines.docker.streams import JobStreams
 from gem_sandbox.shared_pools import shared_pools
+from gem_workers.machine import FileChange, MachineSnapshot, MachineSpec
 
 __all__ = ["DockerMachine", "DockerProvider"]
 

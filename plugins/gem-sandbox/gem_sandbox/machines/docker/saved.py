@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gem_core.errors import MachineError, SnapshotError
-from gem_core.machine import FileChange
 from gem_sandbox.machines.changes import change_of
 from gem_sandbox.machines.docker.files import ContainerFiles
+from gem_workers.machine import FileChange
 
 __all__ = ["SavedFiles", "saved_changes"]
 

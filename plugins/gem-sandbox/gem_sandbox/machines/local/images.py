@@ -16,10 +16,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gem_core.machine import MachineSnapshot, MachineSpec
 from gem_sandbox.machines.base import snapshot_of_files
 from gem_sandbox.machines.build import Recipe, read_recipe
 from gem_sandbox.machines.host_machine import HostMachine
+from gem_workers.machine import MachineSnapshot, MachineSpec
 
 __all__ = ["BuiltImage", "cache_folder", "find_or_build"]
 

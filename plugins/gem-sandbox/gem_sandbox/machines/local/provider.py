@@ -12,7 +12,6 @@ from typing import IO, Any, Literal, Self, cast
 
 from gem_core.errors import ConfigError, MachineError, SnapshotError
 from gem_core.lifetimes import Lifetime
-from gem_core.machine import MachineSnapshot, MachineSpec, check_path
 from gem_sandbox.holder import Holder
 from gem_sandbox.machines.base import Job
 from gem_sandbox.machines.host_machine import HostMachine
@@ -23,6 +22,7 @@ from gem_sandbox.machines.local.skeleton import skeleton
 from gem_sandbox.machines.memory_file import memory_file
 from gem_sandbox.machines.selection import Record, records
 from gem_sandbox.shared_pools import shared_pools
+from gem_workers.machine import MachineSnapshot, MachineSpec, check_path
 
 __all__ = ["LocalMachine", "LocalProvider"]
 

@@ -8,12 +8,15 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Literal, Protocol, Self, runtime_checkable
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from gem_core.errors import ConfigError
-from gem_core.sandbox import Execution
+from gem_core.resolve import configured, resolve
+from gem_core.specs import Kind, Spec
+from gem_workers.sandbox import Execution
 
 __all__ = [
+    "MACHINES",
     "FileChange",
     "Machine",
     "MachineProvider",
@@ -22,8 +25,18 @@ __all__ = [
     "Shell",
     "ShellResult",
     "check_path",
+    "make_machine",
+    "make_machine_provider",
 ]
 
+MACHINES: Kind[Spec] = Kind(
+    id="machines",
+    name="machine",
+    description="providers of machines",
+    group="machine",
+    check="gem_workers.testing:check_registered_machine",
+)
+"""Entry points return a ``MachineProvider``."""
 _LIMITS = ("cpus", "memory", "disk", "processes", "health_timeout")
 
 
@@ -310,3 +323,31 @@ class MachineProvider(Protocol):
 
     def close(self) -> None:
         """End all machines; may be called twice."""
+
+
+def make_machine_provider(provider: str | Mapping[str, Any], **kwargs: Any) -> MachineProvider:
+    """Make a provider of machines, such as ``local``; see ``make_sandbox``."""
+    made: MachineProvider = configured(resolve(MACHINES, provider), kwargs).make()
+    return made
+
+
+def make_machine(
+    provider: str | Mapping[str, Any], spec: MachineSpec | None = None, **kwargs: Any
+) -> Machine:
+    """Start a machine; for many, make the provider once and use its ``start``.
+
+    Args:
+        provider: An id (``local``, ``docker``, ...), or a mapping with an ``id`` and parameters.
+        spec: What the machine starts with, and its limits; None for the provider's default.
+        kwargs: More parameters of the provider.
+
+    Raises:
+        UnknownIdError: The id is not registered.
+        UnknownKwargError: A parameter that the provider does not accept.
+        ConfigError: The spec asks for what the provider does not have.
+        MachineError: No machine can be started.
+    """
+    wanted = spec or MachineSpec()
+    made = make_machine_provider(provider, **kwargs)
+    made.prepare(wanted)
+    return made.start(wanted)

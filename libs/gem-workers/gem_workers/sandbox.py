@@ -7,20 +7,32 @@ another one. Authors of sandboxes derive from ``gem_workers.BaseSandbox``.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from gem_core.errors import ConfigError, SandboxError
+from gem_core.resolve import configured, resolve
+from gem_core.specs import Kind, Spec
 
 __all__ = [
+    "SANDBOXES",
     "Execution",
     "Limit",
     "Program",
     "Sandbox",
     "SandboxSession",
     "SessionSandbox",
+    "make_sandbox",
     "open_session",
 ]
 
+SANDBOXES: Kind[Spec] = Kind(
+    id="sandboxes",
+    name="sandbox",
+    description="sandboxes that run programs",
+    group="sandbox",
+    check="gem_workers.testing:check_registered_sandbox",
+)
+"""Entry points return a ``Sandbox``."""
 Limit = Literal["wall_time", "cpu_time", "memory", "processes", "output", "file_size"]
 
 
@@ -221,3 +233,19 @@ def open_session(
             f"sandbox that has a session() method, such as 'warm', or run() with whole programs."
         )
     return sandbox.session(timeout=timeout, memory=memory, output_limit=output_limit)
+
+
+def make_sandbox(sandbox: str | Mapping[str, Any], **kwargs: Any) -> Sandbox:
+    """Make a sandbox.
+
+    Args:
+        sandbox: An id (``warm``, ``docker``, ...), or a mapping with an ``id`` and parameters.
+        kwargs: More parameters.
+
+    Raises:
+        ConfigError: The mapping has no id.
+        UnknownIdError: The id is not registered.
+        UnknownKwargError: A parameter that it does not accept.
+    """
+    made: Sandbox = configured(resolve(SANDBOXES, sandbox), kwargs).make()
+    return made
