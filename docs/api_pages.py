@@ -29,19 +29,19 @@ LIBRARIES = {
     ),
     "gem_rollout": (
         "gem_rollout.background",
-        "gem_rollout.chat_content",
+        "gem_rollout.tokens.chat_content",
         "gem_rollout.commands",
         "gem_rollout.models.tiny_model",
-        "gem_rollout.processes",
-        "gem_rollout.suites",
+        "gem_rollout.episodes.processes",
+        "gem_rollout.commands.suites",
         "gem_rollout.testing",
-        "gem_rollout.testing.adapters",
     ),
     "gem_tasks": ("gem_tasks.dataset_spec", "gem_tasks.grader"),
     "gem_workers": ("gem_workers.pools", "gem_workers.testing"),
 }
 """The core and the libraries: everything in ``__all__`` is public, and so are these modules."""
 PLUGINS = {
+    "gem_adapters": ("gem_adapters.testing.adapters",),
     "gem_agents": (
         "gem_agents.local_model",
         "gem_agents.template_checks",

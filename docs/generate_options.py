@@ -11,7 +11,7 @@ import pydantic
 from pydantic.fields import FieldInfo
 
 from gem_rollout.commands import RUN_FOLDER
-from gem_rollout.redaction import typed
+from gem_rollout.records.redaction import typed
 from gem_train.sft_command import SFTKeys
 from gem_train.train_command import TrainKeys
 

@@ -5,7 +5,7 @@ An observation with images is a dict of a text and ``images``, a list of ``Image
     {"problem": "Is <image> a triangle?", "images": [Image.of("shape.png")]}
 
 ``<image>`` in the text marks the place of an image. Images without a mark go before the text.
-``gem_rollout.chat_content`` turns such an observation into the content of a chat message.
+``gem_rollout.tokens.chat_content`` turns such an observation into the content of a chat message.
 """
 
 import base64

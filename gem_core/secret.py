@@ -1,8 +1,8 @@
 """Secrets are declared: the type of a parameter says that its value is one.
 
 A parameter ``api_key: Secret | None`` takes ordinary text. Whatever writes or prints the
-configuration of a run, such as ``gem_rollout.redaction``, leaves the value out. The name of an
-environment variable that holds a secret, such as ``api_key_env``, is not secret.
+configuration of a run, such as ``gem_rollout.records.redaction``, leaves the value out. The name of
+an environment variable that holds a secret, such as ``api_key_env``, is not secret.
 """
 
 from dataclasses import dataclass

@@ -21,9 +21,9 @@ from common.output import machine, not_measured, number, table, write
 
 from gem_adapters.harnesses import MissingFrameworkError, harness_names, load_harness
 from gem_adapters.rows import verl_layout
+from gem_adapters.testing.adapter_checks import make_case
+from gem_adapters.testing.adapters import Case, case_rows, reference
 from gem_rollout import Limits
-from gem_rollout.testing.adapter_checks import make_case
-from gem_rollout.testing.adapters import Case, case_rows, reference
 
 __all__ = ["add_arguments", "run"]
 

@@ -6,7 +6,7 @@ from gem_core.factory import EnvFactory
 from gem_core.plugins import default_registry
 from gem_rollout.answer_instruction import DEFAULT, KEY
 from gem_rollout.commands import envs_by_name
-from gem_rollout.suites import SUITES, Suite
+from gem_rollout.commands.suites import SUITES, Suite
 
 __all__ = ["AGENTS", "MISSING_FAMILIES", "SEEDS", "SUITE", "factories", "family_of", "suite"]
 

@@ -17,7 +17,7 @@ from ray.cluster_utils import Cluster
 from gem_core.agent import Agent, RandomAgent, SilentAgent
 from gem_core.env import Env
 from gem_rollout import collect
-from gem_rollout.processes import Play, in_processes
+from gem_rollout.episodes.processes import Play, in_processes
 from gem_serve.cluster import RayPool
 from gem_workers import Pool
 from ray_pool.envs import Drawing, Sized

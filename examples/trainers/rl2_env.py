@@ -16,8 +16,8 @@ import sys
 from gem_adapters.checks.rl2 import play
 from gem_adapters.rl2 import Generate
 from gem_adapters.rows import rows
+from gem_adapters.testing.adapters import ScriptedModel, make_tokenizer
 from gem_rollout import Limits
-from gem_rollout.testing.adapters import ScriptedModel, make_tokenizer
 
 ENV = "game:Mastermind-v0-easy"
 

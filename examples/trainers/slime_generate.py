@@ -17,7 +17,7 @@ import sys
 from gem_adapters.checks.slime import play
 from gem_adapters.rows import rows
 from gem_adapters.slime import Generate
-from gem_rollout.testing.adapters import ScriptedModel, make_tokenizer
+from gem_adapters.testing.adapters import ScriptedModel, make_tokenizer
 
 ENV = "game:Mastermind-v0-easy"
 

@@ -14,7 +14,7 @@ from cli import gem
 from gem_core.agent import Generation
 from gem_core.errors import ConfigError
 from gem_rollout import Trajectory, Turn
-from gem_rollout.trajectory import VERSION
+from gem_rollout.records.trajectory import VERSION
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
@@ -27,7 +27,7 @@ EXAMPLES = [
     for text in re.findall(r"^```json\n(.*?)\n```$", PAGE, re.MULTILINE | re.DOTALL)
 ]
 VERSIONS = [
-    ("trajectories", "gem_rollout.trajectory", "VERSION"),
+    ("trajectories", "gem_rollout.records.trajectory", "VERSION"),
     ("the viewer's index", "gem_eval.view.index", "_FORMAT"),
     ("WebShop catalogues", "gem_web.store", "_VERSION"),
     ("Harbor's tasks", "gem_terminal.harbor", "_SCHEMAS"),

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 from gem_core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from gem_rollout.components import Component, Sampler
-    from gem_rollout.episode import play_episode
-    from gem_rollout.limits import Limits, PromptTooLongError
+    from gem_rollout.episodes.components import Component, Sampler
+    from gem_rollout.episodes.episode import play_episode
+    from gem_rollout.episodes.policy import Budget, FaultPolicy
+    from gem_rollout.episodes.report import EnvReport, Report
+    from gem_rollout.episodes.rollout import AsyncRollout, Rollout, collect, collect_async
     from gem_rollout.multi_agent import (
         AgentSelector,
         MultiAgentEnv,
@@ -15,23 +17,21 @@ if TYPE_CHECKING:
         as_single,
         play_agents,
     )
-    from gem_rollout.policy import Budget, FaultPolicy
-    from gem_rollout.report import EnvReport, Report
-    from gem_rollout.rollout import AsyncRollout, Rollout, collect, collect_async
-    from gem_rollout.row_envs import EnvRow, RowEnvs, env_rows, row_of
-    from gem_rollout.rows import Row, training_rows
-    from gem_rollout.sampler import Request, Sampled, SamplingModel
-    from gem_rollout.store import EpisodeKey, TrajectoryFile, read_keys, read_trajectories
-    from gem_rollout.token_agent import SequenceError, TokenAgent
-    from gem_rollout.token_play import play_batch, play_tokens
-    from gem_rollout.token_reply import Prompt, ReplyError, ReplyInterruptedError, Turned
-    from gem_rollout.token_session import TokenSession
-    from gem_rollout.tokens import TokenSequence
-    from gem_rollout.trajectory import Trajectory, Turn
+    from gem_rollout.records.rows import Row, training_rows
+    from gem_rollout.records.store import EpisodeKey, TrajectoryFile, read_keys, read_trajectories
+    from gem_rollout.records.trajectory import Trajectory, Turn
+    from gem_rollout.tokens.agent import SequenceError, TokenAgent
+    from gem_rollout.tokens.dataset_rows import EnvRow, RowEnvs, env_rows, row_of
+    from gem_rollout.tokens.limits import Limits, PromptTooLongError
+    from gem_rollout.tokens.play import play_batch, play_tokens
+    from gem_rollout.tokens.reply import Prompt, ReplyError, ReplyInterruptedError, Turned
+    from gem_rollout.tokens.sampler import Request, Sampled, SamplingModel
+    from gem_rollout.tokens.sequences import TokenSequence
+    from gem_rollout.tokens.session import TokenSession
 
 _MODULES = {
-    "rollout": ("AsyncRollout", "Rollout", "collect", "collect_async"),
-    "episode": ("play_episode",),
+    "episodes.rollout": ("AsyncRollout", "Rollout", "collect", "collect_async"),
+    "episodes.episode": ("play_episode",),
     "multi_agent": (
         "AgentSelector",
         "MultiAgentEnv",
@@ -39,20 +39,20 @@ _MODULES = {
         "as_single",
         "play_agents",
     ),
-    "policy": ("Budget", "FaultPolicy"),
-    "report": ("EnvReport", "Report"),
-    "components": ("Component", "Sampler"),
-    "store": ("EpisodeKey", "TrajectoryFile", "read_keys", "read_trajectories"),
-    "row_envs": ("EnvRow", "RowEnvs", "env_rows", "row_of"),
-    "limits": ("Limits", "PromptTooLongError"),
-    "sampler": ("Request", "Sampled", "SamplingModel"),
-    "token_agent": ("SequenceError", "TokenAgent"),
-    "token_play": ("play_batch", "play_tokens"),
-    "token_reply": ("Prompt", "ReplyError", "ReplyInterruptedError", "Turned"),
-    "token_session": ("TokenSession",),
-    "tokens": ("TokenSequence",),
-    "rows": ("Row", "training_rows"),
-    "trajectory": ("Trajectory", "Turn"),
+    "episodes.policy": ("Budget", "FaultPolicy"),
+    "episodes.report": ("EnvReport", "Report"),
+    "episodes.components": ("Component", "Sampler"),
+    "records.store": ("EpisodeKey", "TrajectoryFile", "read_keys", "read_trajectories"),
+    "tokens.dataset_rows": ("EnvRow", "RowEnvs", "env_rows", "row_of"),
+    "tokens.limits": ("Limits", "PromptTooLongError"),
+    "tokens.sampler": ("Request", "Sampled", "SamplingModel"),
+    "tokens.agent": ("SequenceError", "TokenAgent"),
+    "tokens.play": ("play_batch", "play_tokens"),
+    "tokens.reply": ("Prompt", "ReplyError", "ReplyInterruptedError", "Turned"),
+    "tokens.session": ("TokenSession",),
+    "tokens.sequences": ("TokenSequence",),
+    "records.rows": ("Row", "training_rows"),
+    "records.trajectory": ("Trajectory", "Turn"),
 }
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from gem_core.errors import ClosedError, ForkError
 from gem_core.lifetimes import Lifetime, Lock
-from gem_rollout.threads import DaemonExecutor
+from gem_rollout.episodes.threads import DaemonExecutor
 
 __all__ = ["BackgroundLoop"]
 

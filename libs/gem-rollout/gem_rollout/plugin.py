@@ -2,20 +2,20 @@
 
 from gem_core import WrapperSpec, hookimpl
 from gem_core.registry import Registry
-from gem_core.specs import COMMANDS, FAMILIES, Spec
-from gem_rollout.suites import BUILT_IN, SUITES
+from gem_core.specs import COMMANDS, Spec
+from gem_rollout.commands.suites import BUILT_IN, SUITES
 
 __all__ = ["gem_register"]
 
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the command ``run``, a wrapper, a family and suites."""
+    """Add the command ``run``, a wrapper and suites."""
     registry.add(
         Spec(
             kind=COMMANDS,
             id="run",
-            entry_point="gem_rollout.run_command:command",
+            entry_point="gem_rollout.commands.run:command",
             description="Play episodes and print a table of results",
         ),
     )
@@ -26,20 +26,12 @@ def gem_register(registry: Registry) -> None:
             description="tells how to answer, if the task does not say so",
         )
     )
-    registry.add(
-        Spec(
-            kind=FAMILIES,
-            id="conformance",
-            entry_point="gem_rollout.conformance:Conformance",
-            description="environments that the conformance suite of adapters plays",
-        )
-    )
     for name, (envs, settings, description) in BUILT_IN.items():
         registry.add(
             Spec(
                 kind=SUITES,
                 id=name,
-                entry_point="gem_rollout.suites:Suite",
+                entry_point="gem_rollout.commands.suites:Suite",
                 kwargs={"envs": envs, "settings": settings},
                 description=description,
             )

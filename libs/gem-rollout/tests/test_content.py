@@ -30,7 +30,7 @@ from gem_core.plugins import default_registry
 from gem_core.tool import BaseTool, ToolCall, ToolResult
 from gem_core.wrappers import HistoryWrapper, ToolWrapper
 from gem_rollout import Trajectory, TrajectoryFile, Turn, read_trajectories
-from gem_rollout.chat_content import TextPart, content_parts, to_openai, to_transformers
+from gem_rollout.tokens.chat_content import TextPart, content_parts, to_openai, to_transformers
 
 EXAMPLES = 100 if thorough() else 30
 # Texts in which placeholders, and what looks like them, are common.
@@ -129,7 +129,7 @@ class TestImage:
     @pytest.mark.slow
     def test_images_need_no_import_of_pillow(self, run_python: Callable[..., str]) -> None:
         code = (
-            "import sys, gem_rollout.chat_content as c\n"
+            "import sys, gem_rollout.tokens.chat_content as c\n"
             "c.to_openai(c.content_parts({'text': 'a', 'images': [b'GIF89a']}))\n"
             "print([name for name in ('PIL', 'numpy', 'transformers') if name in sys.modules])"
         )

@@ -9,9 +9,9 @@ from cli import gem
 
 from gem_core.errors import ConfigError, UnknownIdError, UnknownKwargError
 from gem_core.factory import make_factory
-from gem_rollout.executor import executor_of
-from gem_rollout.overrides import with_executor
-from gem_rollout.store import read_trajectories
+from gem_rollout.commands.overrides import with_executor
+from gem_rollout.episodes.executor import executor_of
+from gem_rollout.records.store import read_trajectories
 
 pytestmark = pytest.mark.timeout(120)
 GUESS = "game:GuessTheNumber-v0-easy"

@@ -124,7 +124,7 @@ class Counter(MultiAgentEnv):
 @pytest.mark.parametrize("env_class", [Duel, Chairs, Counter])
 def test_an_environment_of_each_kind_keeps_the_contract(env_class, monkeypatch):
     if not thorough():
-        monkeypatch.setattr("gem_rollout.multi_agent_checks.SEEDS", range(2))
+        monkeypatch.setattr("gem_rollout.multi_agent.checks.SEEDS", range(2))
     check_multi_agent_env(env_class).raise_for_findings()
 
 

@@ -5,7 +5,7 @@ import pytest
 from gem_core.errors import ConfigError, UnknownIdError, UnknownKwargError
 from gem_core.registry import Registry
 from gem_rollout.commands import agent_makers
-from gem_rollout.overrides import checked_overrides, with_environments
+from gem_rollout.commands.overrides import checked_overrides, with_environments
 
 OWN = ("env", "agent", "tools", "wrappers", "episodes", "seed")
 

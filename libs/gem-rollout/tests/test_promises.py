@@ -192,7 +192,7 @@ class TestBareProtocols:
 
     @pytest.mark.slow
     def test_worker_processes_need_no_optional_members_of_the_protocols(self) -> None:
-        from gem_rollout.processes import in_processes
+        from gem_rollout.episodes.processes import in_processes
 
         found = list(collect(in_processes(BareEnv), BareAgent, episodes=3, episodes_per_group=3))
         assert [one.error for one in found] == [None] * 3

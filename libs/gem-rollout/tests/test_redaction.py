@@ -29,7 +29,8 @@ from gem_core.specs import (
 )
 from gem_rollout import Trajectory, TrajectoryFile, Turn, read_trajectories
 from gem_rollout.commands import CommandKeys, HydraCommand
-from gem_rollout.redaction import (
+from gem_rollout.commands.signatures import parameters_of
+from gem_rollout.records.redaction import (
     HIDDEN,
     declared_by,
     hide,
@@ -39,8 +40,7 @@ from gem_rollout.redaction import (
     secrets_in,
     with_hidden,
 )
-from gem_rollout.runs import Run
-from gem_rollout.signatures import parameters_of
+from gem_rollout.records.runs import Run
 
 EXAMPLES = 200 if thorough() else 50
 S = "Zq7-planted/XY"

@@ -11,7 +11,7 @@ import pytest
 from commands import Command
 
 from gem_rollout import Trajectory, TrajectoryFile
-from gem_rollout.runs import Run, write_json
+from gem_rollout.records.runs import Run, write_json
 
 pytestmark = pytest.mark.timeout(90)
 

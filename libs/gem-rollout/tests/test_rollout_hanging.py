@@ -12,7 +12,7 @@ import pytest
 from ending_envs import Consumer, Waits, noting, wait_until
 
 import gem_rollout.background
-import gem_rollout.rollout
+import gem_rollout.episodes.rollout
 from gem_core import Action, AsyncEnv, BaseAgent, Info, Observation, Step
 from gem_core.errors import ClosedError
 from gem_rollout import collect, collect_async
@@ -110,7 +110,7 @@ class TestAHangingStep:
                 goes_on.wait()
                 super().close()
 
-        monkeypatch.setattr("gem_rollout.engine.CLOSING", 0.2)
+        monkeypatch.setattr("gem_rollout.episodes.engine.CLOSING", 0.2)
         leave_early(Hangs)
         assert "did not close" in caplog.text
         goes_on.set()
@@ -138,7 +138,7 @@ class TestAHangingStep:
                 goes_on.wait()
                 return Step("", 0.0, True, False, {})
 
-        monkeypatch.setattr(gem_rollout.rollout, "_LIMIT", 0.1)
+        monkeypatch.setattr(gem_rollout.episodes.rollout, "_LIMIT", 0.1)
         run = collect(Hangs, Waits, episodes=9)
         consumer = Consumer(run)
         assert inside.wait(30)

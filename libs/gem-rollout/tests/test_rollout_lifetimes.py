@@ -20,7 +20,7 @@ from gem_core.errors import ClosedError, ConfigError, EpisodeEndedError, ForkErr
 from gem_rollout import Trajectory, TrajectoryFile, collect, collect_async
 from gem_rollout.background import BackgroundLoop
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
-from gem_rollout.token_session import TokenSession
+from gem_rollout.tokens.session import TokenSession
 
 pytestmark = pytest.mark.timeout(90)
 

@@ -15,7 +15,7 @@ from gem_core.errors import ConfigError, SandboxError, SnapshotError
 from gem_core.faults import boundary
 from gem_core.testing import check_env
 from gem_rollout import FaultPolicy, collect
-from gem_rollout.processes import in_processes
+from gem_rollout.episodes.processes import in_processes
 
 pytestmark = pytest.mark.timeout(120)
 

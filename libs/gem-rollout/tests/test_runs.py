@@ -4,8 +4,8 @@ import pytest
 
 from gem_core.errors import ConfigError
 from gem_rollout import Trajectory, TrajectoryFile
-from gem_rollout.failures import Failure, Failures
-from gem_rollout.runs import Run
+from gem_rollout.records.failures import Failure, Failures
+from gem_rollout.records.runs import Run
 
 CONFIG = {
     "agent": {"openai": {"api_key": "sk-1", "max_tokens": 5, "headers": {"Cookie": "b"}}},

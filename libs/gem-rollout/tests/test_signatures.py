@@ -12,7 +12,7 @@ from selection import thorough
 
 from gem_core.errors import EntryPointError
 from gem_core.specs import Kind, Spec
-from gem_rollout.signatures import parameters_of
+from gem_rollout.commands.signatures import parameters_of
 
 PARTS: Kind[Spec] = Kind(id="parts", name="part", description="parts")
 

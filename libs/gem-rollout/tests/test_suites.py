@@ -8,9 +8,9 @@ from cli import gem
 from gem_core.errors import ConfigError, DuplicateIdError, UnknownIdError
 from gem_core.plugins import default_registry
 from gem_core.specs import Spec
-from gem_rollout.environments import named_specs
-from gem_rollout.overrides import with_suite
-from gem_rollout.suites import BUILT_IN, SUITES
+from gem_rollout.commands.environments import named_specs
+from gem_rollout.commands.overrides import with_suite
+from gem_rollout.commands.suites import BUILT_IN, SUITES
 
 KEYS = ("env", "envs", "episodes", "seed", "tools")
 
@@ -21,7 +21,7 @@ def _acme():
     spec = Spec(
         kind=SUITES,
         id="acme",
-        entry_point="gem_rollout.suites:Suite",
+        entry_point="gem_rollout.commands.suites:Suite",
         kwargs={
             "envs": ["game:*-easy", {"id": "math:Sample", "shuffle": False}],
             "settings": {"episodes": 7, "tools": ["python"], "colour": "red"},

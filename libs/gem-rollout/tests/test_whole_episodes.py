@@ -19,8 +19,8 @@ from gem_core.factory import make_factory
 from gem_core.plugins import default_registry
 from gem_core.specs import AGENTS
 from gem_rollout import Component, FaultPolicy, collect
-from gem_rollout.processes import in_processes
-from gem_rollout.whole_episodes import cost_of, is_movable
+from gem_rollout.episodes.processes import in_processes
+from gem_rollout.episodes.whole_episodes import cost_of, is_movable
 from gem_workers import WorkerPool
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.slow]
@@ -30,7 +30,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[WorkerPool]:
-    with WorkerPool(preload=["gem_rollout.whole_episodes"], size=2) as made:
+    with WorkerPool(preload=["gem_rollout.episodes.whole_episodes"], size=2) as made:
         yield made
 
 

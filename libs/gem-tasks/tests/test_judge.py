@@ -12,7 +12,7 @@ from gem_core.errors import ConfigError
 from gem_core.maybe_async import drive
 from gem_core.specs import AgentSpec
 from gem_rollout import collect
-from gem_rollout.policy import Budget
+from gem_rollout.episodes.policy import Budget
 from gem_tasks import Attempt, JudgeError
 from gem_tasks.judge import Asker, Judge, objects_in
 

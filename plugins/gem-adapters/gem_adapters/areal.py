@@ -1,7 +1,7 @@
 """AReaL: a rollout workflow that plays environments, one episode for each row of the dataset.
 
 An episode that an error ended is rejected: AReaL leaves it out of training. The rows are those of
-``gem_rollout.row_envs``.
+``gem_rollout.tokens.dataset_rows``.
 """
 
 import logging

@@ -15,10 +15,10 @@ from gem_adapters.harnesses import (
     load_harness,
     version_of,
 )
+from gem_adapters.testing.adapter_checks import Result, check_adapter, check_bad_inputs
+from gem_adapters.testing.adapters import Harness
 from gem_core.console import Terminal
 from gem_core.errors import ConfigError
-from gem_rollout.testing.adapter_checks import Result, check_adapter, check_bad_inputs
-from gem_rollout.testing.adapters import Harness
 
 __all__ = ["command"]
 

@@ -6,10 +6,10 @@ from importlib import metadata
 
 from gem_adapters import checks
 from gem_adapters.specs import ADAPTERS
+from gem_adapters.testing.adapters import Harness
+from gem_adapters.testing.stub_adapters import STUBS
 from gem_core.errors import ConfigError, near_names
 from gem_core.plugins import default_registry
-from gem_rollout.testing.adapters import Harness
-from gem_rollout.testing.stub_adapters import STUBS
 
 __all__ = ["MissingFrameworkError", "harness_names", "load_harness", "version_of"]
 

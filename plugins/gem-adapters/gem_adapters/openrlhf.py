@@ -25,8 +25,8 @@ from gem_rollout import (
     row_of,
     training_rows,
 )
-from gem_rollout.rows import Row
-from gem_rollout.token_agent import OneSequence
+from gem_rollout.records.rows import Row
+from gem_rollout.tokens.agent import OneSequence
 
 __all__ = ["AgentExecutor", "EpisodeFailedError"]
 

@@ -2,14 +2,14 @@
 
 from gem_core import hookimpl
 from gem_core.registry import Registry
-from gem_core.specs import COMMANDS, Spec
+from gem_core.specs import COMMANDS, FAMILIES, Spec
 
 __all__ = ["gem_register"]
 
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the commands."""
+    """Add the commands, and the environments that the conformance suite plays."""
     registry.add(
         Spec(
             kind=COMMANDS,
@@ -22,5 +22,11 @@ def gem_register(registry: Registry) -> None:
             id="rows",
             entry_point="gem_adapters.rows_command:command",
             description="Write a dataset of episodes for a trainer",
+        ),
+        Spec(
+            kind=FAMILIES,
+            id="conformance",
+            entry_point="gem_adapters.testing.conformance:Conformance",
+            description="environments that the conformance suite of adapters plays",
         ),
     )

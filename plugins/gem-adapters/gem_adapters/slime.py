@@ -28,7 +28,7 @@ from gem_rollout import (
     Trajectory,
     training_rows,
 )
-from gem_rollout.rows import episode_reward
+from gem_rollout.records.rows import episode_reward
 
 __all__ = ["Generate", "generate", "group_rewards"]
 

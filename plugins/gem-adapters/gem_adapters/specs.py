@@ -7,4 +7,4 @@ __all__ = ["ADAPTERS"]
 ADAPTERS: Kind[Spec] = Kind(
     id="adapters", name="adapter", description="adapters of trainers, for check-adapter"
 )
-"""Entry points are a ``gem_rollout.testing.adapters.Harness``."""
+"""Entry points are a ``gem_adapters.testing.adapters.Harness``."""

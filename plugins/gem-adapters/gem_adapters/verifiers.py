@@ -22,8 +22,8 @@ from gem_core.agent import BaseAgent
 from gem_core.errors import ConfigError, GemError
 from gem_core.observation import visible_text
 from gem_rollout import FaultPolicy, env_rows
-from gem_rollout.limits import LimitReachedError
-from gem_rollout.rows import episode_reward
+from gem_rollout.records.rows import episode_reward
+from gem_rollout.tokens.limits import LimitReachedError
 
 __all__ = [
     "GemData",

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import gem_core
+from gem_adapters.testing.adapters import FORGETFUL_TEMPLATE
 from gem_core.env import BaseEnv, Step
 from gem_core.errors import ConfigError
 from gem_core.observation import Action, Info, Observation
@@ -30,7 +31,6 @@ from gem_rollout import (
     training_rows,
 )
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
-from gem_rollout.testing.adapters import FORGETFUL_TEMPLATE
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # those of AReaL and its dependencies

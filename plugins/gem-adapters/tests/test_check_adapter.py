@@ -13,12 +13,12 @@ from gem_adapters import check_adapter, harnesses
 from gem_adapters.check_adapter import command
 from gem_adapters.harnesses import harness_names, load_harness
 from gem_adapters.specs import ADAPTERS
+from gem_adapters.testing.adapter_checks import BAD_INPUTS, CHECKS
+from gem_adapters.testing.adapters import Case, Played
+from gem_adapters.testing.stub_adapters import PushStub
 from gem_core.errors import ConfigError
 from gem_core.registry import Registry
 from gem_core.specs import Spec
-from gem_rollout.testing.adapter_checks import BAD_INPUTS, CHECKS
-from gem_rollout.testing.adapters import Case, Played
-from gem_rollout.testing.stub_adapters import PushStub
 
 pytest.importorskip("tokenizers")
 

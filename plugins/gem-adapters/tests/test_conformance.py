@@ -10,14 +10,14 @@ from importlib.util import find_spec
 import pytest
 
 from gem_adapters.harnesses import MissingFrameworkError, harness_names, load_harness
-from gem_rollout.testing.adapter_checks import (
+from gem_adapters.testing.adapter_checks import (
     BAD_INPUTS,
     CHECKS,
     Result,
     run_bad_input,
     run_check,
 )
-from gem_rollout.testing.adapters import Harness
+from gem_adapters.testing.adapters import Harness
 
 REQUIRED = {name.strip() for name in os.environ.get("GEM_TEST_ADAPTERS", "").split(",")}
 PACKAGES = {"rl2": "RL2", "tinker": "tinker_cookbook"}

@@ -18,6 +18,13 @@ import pytest
 from selection import thorough
 
 from gem_adapters.oat import transitions
+from gem_adapters.testing.adapters import (
+    FAULTY,
+    FORGETFUL_TEMPLATE,
+    ScriptedModel,
+    case_rows,
+    make_tokenizer,
+)
 from gem_core.errors import DataError
 from gem_rollout import (
     Limits,
@@ -30,13 +37,6 @@ from gem_rollout import (
     training_rows,
 )
 from gem_rollout.models.tiny_model import save_tiny_model
-from gem_rollout.testing.adapters import (
-    FAULTY,
-    FORGETFUL_TEMPLATE,
-    ScriptedModel,
-    case_rows,
-    make_tokenizer,
-)
 
 pytest.importorskip("tokenizers")
 

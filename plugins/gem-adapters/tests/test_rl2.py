@@ -13,6 +13,13 @@ import pytest
 from adapter_refusals import CONFIGS, ROWS
 
 import gem_core
+from gem_adapters.testing.adapters import (
+    FORGETFUL_TEMPLATE,
+    Case,
+    ScriptedModel,
+    make_tokenizer,
+    reference,
+)
 from gem_core.errors import ConfigError
 from gem_rollout import (
     FaultPolicy,
@@ -21,13 +28,6 @@ from gem_rollout import (
     Row,
     SequenceError,
     env_rows,
-)
-from gem_rollout.testing.adapters import (
-    FORGETFUL_TEMPLATE,
-    Case,
-    ScriptedModel,
-    make_tokenizer,
-    reference,
 )
 
 with warnings.catch_warnings():

@@ -127,7 +127,7 @@ def test_a_right_completion_is_paid() -> None:
 
 
 def options(env: Any, row: dict[str, Any]) -> dict[str, Any]:
-    from gem_rollout.components import options_of_reset
+    from gem_rollout.episodes.components import options_of_reset
 
     return options_of_reset(env, row["index"], row["seed"])
 

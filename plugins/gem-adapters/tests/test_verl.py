@@ -12,6 +12,7 @@ import pytest
 
 import gem_core
 from gem_adapters.rows import verl_layout
+from gem_adapters.testing.adapters import FORGETFUL_TEMPLATE
 from gem_adapters.verl import agent_loop_config, write_agent_loop_config
 from gem_adapters.verl.options import LoopOptions
 from gem_core.env import BaseEnv, Step
@@ -31,7 +32,6 @@ from gem_rollout import (
     training_rows,
 )
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
-from gem_rollout.testing.adapters import FORGETFUL_TEMPLATE
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # those of verl and Ray

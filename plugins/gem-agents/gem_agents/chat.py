@@ -8,7 +8,7 @@ from typing import Any
 
 from gem_agents.fast_json import write_json
 from gem_core.observation import Info, Observation, visible_text
-from gem_rollout.chat_content import content_parts, to_openai
+from gem_rollout.tokens.chat_content import content_parts, to_openai
 
 __all__ = ["Chat", "Message", "messages_for", "to_resend"]
 

@@ -5,7 +5,7 @@ import time
 
 from gem_agents.prompt_images import PromptImages
 from gem_core.seeding import fresh_seed
-from gem_rollout.sampler import Request, Sampled
+from gem_rollout.tokens.sampler import Request, Sampled
 
 __all__ = ["Job"]
 

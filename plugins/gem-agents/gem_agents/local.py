@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from gem_core.errors import ConfigError
-from gem_rollout.limits import Limits
-from gem_rollout.sampler import SamplingModel
-from gem_rollout.token_agent import TokenAgent
+from gem_rollout.tokens.agent import TokenAgent
+from gem_rollout.tokens.limits import Limits
+from gem_rollout.tokens.sampler import SamplingModel
 
 __all__ = ["LocalAgent"]
 

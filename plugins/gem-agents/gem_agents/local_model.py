@@ -26,8 +26,8 @@ from gem_core.lifetimes import Lifetime, Lock
 from gem_rollout.models.memory import is_out_of_memory
 from gem_rollout.models.pretrained import pretrained_options
 from gem_rollout.models.vision import Vision, load_with_processor, tokenizer_of
-from gem_rollout.sampler import Request, Sampled
-from gem_rollout.token_text import TokenText
+from gem_rollout.tokens.sampler import Request, Sampled
+from gem_rollout.tokens.text import TokenText
 
 __all__ = ["LocalModel", "end_ids_of", "load_model", "share_model"]
 

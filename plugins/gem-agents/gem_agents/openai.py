@@ -16,7 +16,7 @@ from gem_core.observation import Action, Info, Observation, visible_text
 from gem_core.secret import Secret
 from gem_core.seeding import child_seed
 from gem_core.thoughts import OPENED_THOUGHT, with_opened_thought
-from gem_rollout.history import history_wrapper
+from gem_rollout.episodes.history import history_wrapper
 
 __all__ = ["OpenAIAgent"]
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from gem_rollout.sampler import Request
+from gem_rollout.tokens.sampler import Request
 
 __all__ = ["RowRNG", "uniforms"]
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from gem_rollout.transcript import encode_continuation
+from gem_rollout.tokens.transcript import encode_continuation
 
 __all__ = [
     "CONVERSATIONS",

@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 from gem_core.errors import ConfigError
 from gem_core.secret import Secret
-from gem_rollout.limits import Limits
 from gem_rollout.models.pretrained import pretrained_options
-from gem_rollout.token_agent import TokenAgent
+from gem_rollout.tokens.agent import TokenAgent
+from gem_rollout.tokens.limits import Limits
 
 __all__ = ["VllmAgent"]
 

@@ -13,8 +13,8 @@ from typing import Any
 from gem_core.errors import ConfigError
 from gem_core.lifetimes import Lifetime
 from gem_rollout.background import BackgroundLoop
-from gem_rollout.sampler import Request, Sampled
-from gem_rollout.token_text import TokenText
+from gem_rollout.tokens.sampler import Request, Sampled
+from gem_rollout.tokens.text import TokenText
 
 __all__ = ["VllmEngine"]
 

@@ -24,8 +24,8 @@ from gem_agents.replies import Answer, read_completion
 from gem_core.errors import ConfigError, GemError
 from gem_core.secret import Secret
 from gem_rollout.background import BackgroundLoop
-from gem_rollout.sampler import Request, Sampled
-from gem_rollout.token_text import TokenText
+from gem_rollout.tokens.sampler import Request, Sampled
+from gem_rollout.tokens.text import TokenText
 
 __all__ = ["AdapterError", "VllmServer"]
 

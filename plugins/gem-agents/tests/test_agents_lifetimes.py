@@ -117,7 +117,7 @@ def tiny(tmp_path_factory):
 @pytest.mark.slow
 def test_a_local_model_belongs_to_its_process_and_a_fork_loads_its_own(tiny):
     from gem_agents.local_model import load_model
-    from gem_rollout.sampler import Request
+    from gem_rollout.tokens.sampler import Request
 
     options = {"device": "cpu", "dtype": "auto", "batch_size": 4}
     model = load_model(tiny, **options)
@@ -139,7 +139,7 @@ def test_a_local_model_belongs_to_its_process_and_a_fork_loads_its_own(tiny):
 @pytest.mark.slow
 def test_an_interrupted_step_ends_all_who_wait_and_the_model_goes_on(tiny, monkeypatch):
     from gem_agents.local_model import load_model
-    from gem_rollout.sampler import Request
+    from gem_rollout.tokens.sampler import Request
 
     model = load_model(tiny, device="cpu", dtype="auto", batch_size=8)
 

@@ -11,7 +11,7 @@ from gem_agents.local_model import load_model
 from gem_core.errors import ConfigError
 from gem_rollout import Limits, PromptTooLongError, collect
 from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
-from gem_rollout.sampler import Sampled
+from gem_rollout.tokens.sampler import Sampled
 from gem_tasks import as_tool
 
 torch.set_num_threads(1)  # so small a model only loses by more

@@ -13,7 +13,7 @@ from gem_core.content import Image
 from gem_core.errors import DataError
 from gem_rollout.models.tiny_vision_model import save_tiny_vision_model
 from gem_rollout.models.vision import load_with_processor
-from gem_rollout.sampler import Request
+from gem_rollout.tokens.sampler import Request
 
 PIL_Image = pytest.importorskip("PIL.Image")
 

@@ -20,7 +20,7 @@ from gem_agents.errors import LogitsError
 from gem_agents.local_model import LocalModel, share_model
 from gem_rollout import collect
 from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
-from gem_rollout.sampler import Request
+from gem_rollout.tokens.sampler import Request
 
 torch.set_num_threads(1)
 

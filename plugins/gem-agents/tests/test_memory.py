@@ -15,7 +15,7 @@ from gem_agents.errors import SamplerMemoryError
 from gem_agents.kv_cache import SlotKVCache
 from gem_agents.local_model import LocalModel
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
-from gem_rollout.sampler import Request
+from gem_rollout.tokens.sampler import Request
 
 torch.set_num_threads(1)
 

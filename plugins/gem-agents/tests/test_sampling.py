@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gem_agents.sampling import RowRNG, uniforms
 from gem_agents.stop_strings import StopStrings
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
-from gem_rollout.sampler import Request
+from gem_rollout.tokens.sampler import Request
 
 TOKENIZER = make_tiny_tokenizer()
 MASK = 2**64 - 1

@@ -14,7 +14,7 @@ from gem_agents.template_checks import (
     check_template,
 )
 from gem_rollout.models.tiny_model import CHAT_TEMPLATE, make_tiny_tokenizer
-from gem_rollout.transcript import Transcript
+from gem_rollout.tokens.transcript import Transcript
 
 NAMES = {one.name for one in CONVERSATIONS}
 TURNS = {"1 turn", "2 turns", "3 turns", "4 turns", "5 turns", "6 turns"}

@@ -18,7 +18,7 @@ from gem_agents.vllm_server import AdapterError, VllmServer
 from gem_core.errors import ConfigError
 from gem_rollout import collect
 from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
-from gem_rollout.sampler import Request
+from gem_rollout.tokens.sampler import Request
 
 GAME = "game:GuessTheNumber-v0-easy"
 PARAMETERS = {

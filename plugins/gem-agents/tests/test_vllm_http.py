@@ -11,7 +11,7 @@ from gem_agents.openai import OpenAIAgent
 from gem_agents.vllm_server import AdapterError, VllmServer
 from gem_rollout import collect
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
-from gem_rollout.sampler import Request
+from gem_rollout.tokens.sampler import Request
 
 if os.environ.get("GEM_TEST_ENGINE") != "vllm":
     pytest.skip("tests/ci/gateway_engine.sh installs vLLM", allow_module_level=True)

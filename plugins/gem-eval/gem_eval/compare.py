@@ -17,7 +17,7 @@ from gem_eval import paired
 from gem_eval.episodes import Episode, Task, tasks_of, with_task_ids
 from gem_eval.resume import differences
 from gem_eval.statistics import Estimate
-from gem_rollout.runs import Run
+from gem_rollout.records.runs import Run
 
 __all__ = ["Candidate", "Comparison", "Measure", "Options", "Pairing", "candidates_of", "compare"]
 

@@ -19,7 +19,7 @@ from gem_eval.compare import (
 )
 from gem_eval.episodes import Task
 from gem_eval.tables import Cells, console_for, markdown_of, print_table
-from gem_rollout.progress import print_line
+from gem_rollout.commands.progress import print_line
 
 __all__ = ["command"]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gem_rollout import Trajectory
-from gem_rollout.failures import Failure
-from gem_rollout.format_errors import BadEnding, bad_ending_of
-from gem_rollout.reward_parts import reward_parts
+from gem_rollout.records.failures import Failure
+from gem_rollout.records.format_errors import BadEnding, bad_ending_of
+from gem_rollout.records.reward_parts import reward_parts
 
 __all__ = ["Episode", "Task", "level_of", "tasks_of", "with_task_ids"]
 

@@ -44,11 +44,11 @@ from gem_rollout.commands import (
     agent_makers,
     envs_by_name,
 )
-from gem_rollout.executor import Place, executor_of
-from gem_rollout.failures import Failures
-from gem_rollout.format_errors import FormatErrors
-from gem_rollout.progress import Mode, print_line
-from gem_rollout.runs import Run, write_json
+from gem_rollout.commands.progress import Mode, print_line
+from gem_rollout.episodes.executor import Place, executor_of
+from gem_rollout.records.failures import Failures
+from gem_rollout.records.format_errors import FormatErrors
+from gem_rollout.records.runs import Run, write_json
 
 __all__ = ["command"]
 

@@ -19,7 +19,7 @@ from gem_eval.statistics import (
     pass_at,
     proportion_estimate,
 )
-from gem_rollout.reward_parts import mean_reward_parts
+from gem_rollout.records.reward_parts import mean_reward_parts
 
 __all__ = ["Figures", "Row", "figures_of", "metrics_of", "rows_of"]
 

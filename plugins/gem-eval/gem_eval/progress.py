@@ -11,7 +11,7 @@ from rich.text import Text
 
 from gem_eval.episodes import Episode, Task
 from gem_eval.statistics import wilson
-from gem_rollout.progress import ProgressView, clock, print_line
+from gem_rollout.commands.progress import ProgressView, clock, print_line
 
 __all__ = ["Progress", "Tally"]
 

@@ -24,8 +24,8 @@ from gem_core.resolve import configured, resolve
 from gem_core.specs import ENVS
 from gem_rollout import Trajectory, play_episode
 from gem_rollout.answer_instruction import instructed
-from gem_rollout.environments import named_specs
-from gem_rollout.threads import DaemonExecutor
+from gem_rollout.commands.environments import named_specs
+from gem_rollout.episodes.threads import DaemonExecutor
 
 __all__ = ["Change", "change_of", "changed_config", "env_makers", "replay"]
 

@@ -14,8 +14,8 @@ from gem_eval.metrics import metrics_of
 from gem_eval.replay import Change, change_of, changed_config, env_makers, replay
 from gem_eval.tables import Cells, console_for, markdown_of, print_table, share
 from gem_rollout import Trajectory, TrajectoryFile
-from gem_rollout.progress import print_line
-from gem_rollout.runs import Run, write_json
+from gem_rollout.commands.progress import print_line
+from gem_rollout.records.runs import Run, write_json
 
 __all__ = ["command"]
 

@@ -7,8 +7,8 @@ from gem_core.errors import ConfigError
 from gem_core.seeding import child_seed
 from gem_eval.episodes import Episode
 from gem_rollout import TrajectoryFile
-from gem_rollout.redaction import redact, with_hidden
-from gem_rollout.runs import Run
+from gem_rollout.records.redaction import redact, with_hidden
+from gem_rollout.records.runs import Run
 
 __all__ = ["check_same", "differences", "known_episodes", "with_earlier"]
 

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gem_rollout.proportions import pass_all, pass_at, wilson, z_quantile
+from gem_rollout.episodes.proportions import pass_all, pass_at, wilson, z_quantile
 
 __all__ = [
     "Clusters",

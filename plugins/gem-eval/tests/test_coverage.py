@@ -19,7 +19,7 @@ from gem_eval.compare import Candidate, Options, compare
 from gem_eval.episodes import Episode, tasks_of
 from gem_eval.metrics import Figures, figures_of
 from gem_rollout import Trajectory, Turn
-from gem_rollout.runs import Run
+from gem_rollout.records.runs import Run
 from gem_tasks import Grade, RowOptions, TaskEnv
 
 POPULATIONS: dict[str, tuple[Callable[[random.Random], float], float]] = {

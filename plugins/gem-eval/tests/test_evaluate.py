@@ -13,7 +13,7 @@ from commands import Command
 
 from gem_agents.testing.endpoint_server import EndpointServer
 from gem_rollout import read_trajectories
-from gem_rollout.runs import Run
+from gem_rollout.records.runs import Run
 
 GUESS = "game/GuessTheNumber-v0-easy"
 EVAL = [sys.executable, "-m", "gem_core", "eval", f"env={GUESS}"]

@@ -6,7 +6,7 @@ import pytest
 
 from gem_core.agent import Generation
 from gem_rollout import TrajectoryFile
-from gem_rollout.runs import Run
+from gem_rollout.records.runs import Run
 
 NOTHING = "Nothing changes"
 

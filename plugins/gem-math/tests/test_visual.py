@@ -14,7 +14,7 @@ from gem_core.errors import ContentError, DataError
 from gem_core.testing import check_env
 from gem_math.visual import MathVisualEnv
 from gem_rollout import TrajectoryFile, collect, read_trajectories
-from gem_rollout.chat_content import TextPart, content_parts, to_openai
+from gem_rollout.tokens.chat_content import TextPart, content_parts, to_openai
 from gem_tasks import GoldOracle
 
 

@@ -12,7 +12,7 @@ from gem_core.console import Terminal
 from gem_core.factory import EnvFactory
 from gem_rollout import Component, collect
 from gem_rollout.commands import INTERRUPTED, CommandKeys, HydraCommand, Job, envs_by_name
-from gem_rollout.progress import print_line, progress_bar
+from gem_rollout.commands.progress import print_line, progress_bar
 from gem_tau.floors import IDLERS, free_tasks
 from gem_tau.oracle import DialogueOracle
 from gem_tau.outcomes import Outcome, dialogue_of, first_tasks, outcome_of, task_count

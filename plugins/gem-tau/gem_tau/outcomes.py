@@ -9,8 +9,8 @@ from gem_core.errors import ConfigError
 from gem_core.factory import EnvFactory
 from gem_core.seeding import child_seed
 from gem_rollout import Trajectory
-from gem_rollout.failures import Failure
 from gem_rollout.multi_agent.agent_view import AgentView
+from gem_rollout.records.failures import Failure
 from gem_tau.env import ASSISTANT, DialogueEnv
 from gem_tau.sources import ListedTasks
 from gem_tau.task import DialogueTask

@@ -20,9 +20,9 @@ from gem_rollout.commands import (
     Job,
     envs_by_name,
 )
-from gem_rollout.progress import print_line, progress_bar
-from gem_rollout.proportions import pass_all, wilson
-from gem_rollout.runs import Run
+from gem_rollout.commands.progress import print_line, progress_bar
+from gem_rollout.episodes.proportions import pass_all, wilson
+from gem_rollout.records.runs import Run
 from gem_tau.oracle import DialogueOracle
 from gem_tau.outcomes import Outcome, dialogue_of, outcome_of, task_count
 

@@ -10,7 +10,7 @@ from tau_toy import lending_task
 from gem_core import AgentSpec, EnvSpec
 from gem_core.env import BaseEnv, Step
 from gem_core.plugins import default_registry
-from gem_rollout.runs import Run
+from gem_rollout.records.runs import Run
 from gem_tau.env import make_dialogue
 from gem_tau.outcomes import Outcome
 from gem_tau.sources import DrawnTasks, ListedTasks

@@ -17,7 +17,7 @@ from gem_core.console import Terminal
 from gem_core.errors import ConfigError, near_names
 from gem_core.options import format_option, print_json
 from gem_core.plugins import default_registry
-from gem_rollout.progress import ProgressView, print_line
+from gem_rollout.commands.progress import ProgressView, print_line
 from gem_terminal.folders import TaskFolder, read_folder
 from gem_terminal.specs import CHEATS, CheatSpec
 from gem_terminal.task_check import TaskReport, check_folders, id_of, why_skipped

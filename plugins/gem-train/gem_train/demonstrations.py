@@ -21,7 +21,7 @@ from gem_core.observation import Action, Info, Observation, text_of, visible_tex
 from gem_core.seeding import child_seed
 from gem_core.wrappers.history import HistoryWrapper
 from gem_rollout import Trajectory, collect
-from gem_rollout.components import Environments
+from gem_rollout.episodes.components import Environments
 from gem_rollout.models.vision import Vision
 
 __all__ = ["AGENT", "Demonstrator", "demonstrations"]

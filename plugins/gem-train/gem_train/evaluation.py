@@ -9,9 +9,9 @@ from pathlib import Path
 from gem_core.agent import Agent
 from gem_core.seeding import child_seed
 from gem_rollout import Component, FaultPolicy, Rollout, Trajectory, TrajectoryFile, collect
-from gem_rollout.failures import Failures
-from gem_rollout.format_errors import FormatErrors, bad_ending_of
-from gem_rollout.runs import Run
+from gem_rollout.records.failures import Failures
+from gem_rollout.records.format_errors import FormatErrors, bad_ending_of
+from gem_rollout.records.runs import Run
 from gem_train.config import TrainConfig
 from gem_train.metrics import rollout_metrics
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gem_rollout import Trajectory, TrajectoryFile
-from gem_rollout.failures import Failures
+from gem_rollout.records.failures import Failures
 
 __all__ = ["FailedEpisodes"]
 

@@ -10,7 +10,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from gem_rollout.progress import MODES, ProgressView, clock, print_line
+from gem_rollout.commands.progress import MODES, ProgressView, clock, print_line
 from gem_train.plots import sparkline
 
 __all__ = ["MODES", "Progress"]

@@ -24,9 +24,9 @@ from gem_core.console import Terminal
 from gem_core.errors import ConfigError, DataError
 from gem_rollout import Component, Trajectory, TrajectoryFile
 from gem_rollout.commands import INTERRUPTED, RUN_FOLDER, HydraCommand, Job, env_sources
-from gem_rollout.failures import Failures
-from gem_rollout.progress import print_line, progress_bar
-from gem_rollout.runs import Run
+from gem_rollout.commands.progress import print_line, progress_bar
+from gem_rollout.records.failures import Failures
+from gem_rollout.records.runs import Run
 from gem_train.demonstrations import AGENT, demonstrations
 from gem_train.metrics import Writers, open_writers
 from gem_train.sft_config import SFTConfig

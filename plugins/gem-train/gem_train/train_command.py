@@ -21,10 +21,10 @@ from gem_rollout.commands import (
     Job,
     env_sources,
 )
-from gem_rollout.executor import executor_of
-from gem_rollout.progress import print_line
-from gem_rollout.redaction import redact, with_hidden
-from gem_rollout.runs import Run
+from gem_rollout.commands.progress import print_line
+from gem_rollout.episodes.executor import executor_of
+from gem_rollout.records.redaction import redact, with_hidden
+from gem_rollout.records.runs import Run
 from gem_train.config import TrainConfig
 from gem_train.metrics.csv_file import METRICS_FILE, read_metrics
 from gem_train.parts import parts_of

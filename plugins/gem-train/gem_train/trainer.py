@@ -29,7 +29,7 @@ from gem_core.console import Terminal
 from gem_core.errors import GemError
 from gem_core.seeding import child_seed
 from gem_rollout import Component, Trajectory, TrajectoryFile
-from gem_rollout.runs import TRAJECTORIES
+from gem_rollout.records.runs import TRAJECTORIES
 from gem_train.batch import Batch, batch_of, drop_cut, subsample
 from gem_train.checkpoint import CheckpointWriter, latest_checkpoint, load_checkpoint
 from gem_train.collector import Collector

@@ -16,7 +16,7 @@ from rich.console import Console
 from gem_core.agent import BaseAgent
 from gem_rollout import read_trajectories
 from gem_rollout.models.tiny_model import save_tiny_model
-from gem_rollout.runs import Run
+from gem_rollout.records.runs import Run
 from gem_train import checkpoint as checkpoints
 from gem_train.checkpoint import CheckpointWriter, checkpoint_steps, load_checkpoint
 from gem_train.errors import TooManyErrorsError

@@ -7,7 +7,7 @@ import pytest
 from needs import needs
 
 from gem_core.plugins import default_registry
-from gem_rollout.signatures import parameters_of
+from gem_rollout.commands.signatures import parameters_of
 from gem_train.specs import ALGORITHMS, CURRICULA, FILTERS, LOSSES, SHAPERS
 
 FILES = {

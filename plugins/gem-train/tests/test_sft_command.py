@@ -16,7 +16,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from gem_core.errors import GemError
 from gem_core.factory import make_factory
 from gem_rollout import TrajectoryFile
-from gem_rollout.runs import Run
+from gem_rollout.records.runs import Run
 from gem_train.make_model import Size, make_model
 from gem_train.metrics import read_metrics
 from gem_train.sft_command import command

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from gem_core.errors import ConfigError
-from gem_rollout import progress as base
+from gem_rollout.commands import progress as base
 from gem_train import progress as module
 from gem_train.progress import Progress
 

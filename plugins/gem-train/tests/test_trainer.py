@@ -15,7 +15,7 @@ from models import GUESS, trainer_of, weights_of
 from gem_core.errors import ConfigError, UnknownIdError, UnknownKwargError
 from gem_rollout import collect, read_trajectories
 from gem_rollout.models.tiny_model import save_tiny_model
-from gem_rollout.runs import Run
+from gem_rollout.records.runs import Run
 from gem_train.checkpoint import latest_checkpoint, load_checkpoint
 from gem_train.errors import DivergedError, NoEpisodesError
 from gem_train.policy import Policy

@@ -17,7 +17,7 @@ from typing import Any
 from gem_core.content import Image
 from gem_core.errors import ConfigError
 from gem_rollout.models.pretrained import base_model
-from gem_rollout.transcript import encode_continuation
+from gem_rollout.tokens.transcript import encode_continuation
 
 __all__ = ["NEVER", "Vision", "load_with_processor", "tokenizer_of"]
 

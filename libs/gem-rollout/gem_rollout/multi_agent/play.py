@@ -8,10 +8,10 @@ from gem_core.agent import Agent
 from gem_core.faults import checked_reward, error_record
 from gem_core.maybe_async import drive
 from gem_core.vector.slot import FAULTS
-from gem_rollout.episode import name_of
+from gem_rollout.episodes.episode import name_of
 from gem_rollout.multi_agent.agent_view import Answer, Players, agents_to_act, check_players
 from gem_rollout.multi_agent.env import MultiAgentEnv
-from gem_rollout.trajectory import Trajectory, Turn
+from gem_rollout.records.trajectory import Trajectory, Turn
 
 __all__ = ["play_agents"]
 

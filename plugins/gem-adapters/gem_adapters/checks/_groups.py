@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from gem_rollout.testing.adapters import Played
+from gem_adapters.testing.adapters import Played
 
 __all__ = ["played_episodes"]
 

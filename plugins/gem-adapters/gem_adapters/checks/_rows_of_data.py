@@ -4,7 +4,7 @@ from typing import Any
 
 from tinker_cookbook.rl.data_processing import trajectory_to_data
 
-from gem_rollout.rows import Row
+from gem_rollout.records.rows import Row
 
 __all__ = ["rows_of_data"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from aiohttp import web
 
-from gem_rollout.sampler import Sampled
-from gem_rollout.testing.adapters import ScriptedModel
+from gem_adapters.testing.adapters import ScriptedModel
+from gem_rollout.tokens.sampler import Sampled
 
 __all__ = ["Server", "serve"]
 

@@ -9,8 +9,8 @@ from areal.infra import WorkflowExecutor
 
 from gem_adapters.areal import GemWorkflow
 from gem_adapters.rows import plain_layout
+from gem_adapters.testing.adapters import Case, Harness, Played, ScriptedModel
 from gem_rollout import Row
-from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
 
 __all__ = ["HARNESS", "play", "row_of_tensors"]
 

@@ -10,8 +10,8 @@ from typing import Any
 from gem_adapters.checks._groups import played_episodes
 from gem_adapters.openrlhf import AgentExecutor
 from gem_adapters.rows import openrlhf_layout
-from gem_rollout.rows import Row
-from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
+from gem_adapters.testing.adapters import Case, Harness, Played, ScriptedModel
+from gem_rollout.records.rows import Row
 
 __all__ = ["HARNESS", "experiences", "load", "row_of_experience"]
 

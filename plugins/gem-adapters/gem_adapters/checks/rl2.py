@@ -11,8 +11,8 @@ from RL2.utils.communication import with_session
 from gem_adapters.checks._groups import played_episodes
 from gem_adapters.checks._sglang import Server, serve
 from gem_adapters.rl2 import Generate
-from gem_rollout.rows import Row
-from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
+from gem_adapters.testing.adapters import Case, Harness, Played, ScriptedModel
+from gem_rollout.records.rows import Row
 
 __all__ = ["HARNESS", "play", "rows_of_group"]
 

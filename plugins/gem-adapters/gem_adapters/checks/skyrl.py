@@ -8,9 +8,9 @@ from typing import Any
 import typing_extensions
 
 from gem_adapters.rows import skyrl_layout
+from gem_adapters.testing.adapters import Case, Harness, Played, ScriptedModel
 from gem_core.errors import ConfigError
-from gem_rollout.rows import Row
-from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
+from gem_rollout.records.rows import Row
 
 _plain = typing.TypedDict
 if sys.version_info < (3, 12):  # pydantic reads SkyRL's types with this one only

@@ -19,8 +19,8 @@ from slime.utils.types import Sample
 from gem_adapters.checks._groups import played_episodes
 from gem_adapters.checks._sglang import Server, serve
 from gem_adapters.slime import Generate
-from gem_rollout.rows import Row
-from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
+from gem_adapters.testing.adapters import Case, Harness, Played, ScriptedModel
+from gem_rollout.records.rows import Row
 
 __all__ = ["HARNESS", "generate", "make_args", "play", "read_samples", "row_of_sample"]
 

@@ -9,10 +9,10 @@ from tinker_cookbook.rl.rollout_strategy import MinViableGroup
 from tinker_cookbook.rl.rollouts import do_group_rollout
 
 from gem_adapters.checks._rows_of_data import rows_of_data
+from gem_adapters.testing.adapters import Case, Harness, Played, ScriptedModel
 from gem_adapters.tinker import GemDataset, GemGroupBuilder
 from gem_core.errors import ConfigError
 from gem_rollout import RowEnvs
-from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
 
 __all__ = ["HARNESS"]
 

@@ -12,11 +12,11 @@ import transformers
 from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 
+from gem_adapters.testing.adapters import Case, Harness, Played, ScriptedModel
 from gem_adapters.trl.rollout import episode_rewards, rollout
 from gem_rollout import Prompt, Sampled
 from gem_rollout.models.tiny_model import save_tiny_model
-from gem_rollout.rows import Row
-from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
+from gem_rollout.records.rows import Row
 
 __all__ = ["HARNESS"]
 

@@ -15,9 +15,9 @@ from hydra import compose, initialize_config_module
 from transformers import Qwen3Config
 
 from gem_adapters.rows import verl_layout
+from gem_adapters.testing.adapters import Case, Harness, Played, ScriptedModel
 from gem_adapters.verl import write_agent_loop_config
 from gem_rollout import Limits, Row
-from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # verl imports what Ray has deprecated

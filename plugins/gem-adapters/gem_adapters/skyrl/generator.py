@@ -22,7 +22,7 @@ from gem_rollout import (
     row_of,
     training_rows,
 )
-from gem_rollout.rows import Reward
+from gem_rollout.records.rows import Reward
 
 __all__ = ["GemGenerator"]
 

@@ -12,7 +12,7 @@ from gem_core.errors import ConfigError
 from gem_core.observation import visible_text
 from gem_core.seeding import child_seed
 from gem_rollout import row_of
-from gem_rollout.components import options_of_reset
+from gem_rollout.episodes.components import options_of_reset
 
 __all__ = ["GemTextEnv", "register"]
 

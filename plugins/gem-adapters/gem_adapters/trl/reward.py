@@ -21,7 +21,7 @@ from gem_core.observation import visible_text
 from gem_core.seeding import child_seed
 from gem_rollout import FaultPolicy, RowEnvs, env_rows, row_of
 from gem_rollout.background import BackgroundLoop
-from gem_rollout.components import options_of_reset
+from gem_rollout.episodes.components import options_of_reset
 
 __all__ = ["environment_reward", "questions"]
 

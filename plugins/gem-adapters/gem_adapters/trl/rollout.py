@@ -33,7 +33,7 @@ from gem_rollout import (
     training_rows,
 )
 from gem_rollout.background import BackgroundLoop
-from gem_rollout.rows import Reward, Row
+from gem_rollout.records.rows import Reward, Row
 
 __all__ = ["episode_rewards", "prompts", "rollout"]
 

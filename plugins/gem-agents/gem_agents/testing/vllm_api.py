@@ -23,7 +23,7 @@ from aiohttp import web
 
 from gem_agents.local_model import LocalModel
 from gem_core.lifetimes import Lifetime
-from gem_rollout.sampler import Request, Sampled
+from gem_rollout.tokens.sampler import Request, Sampled
 
 __all__ = ["VllmApi"]
 

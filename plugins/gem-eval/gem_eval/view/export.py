@@ -48,7 +48,7 @@ def export(*, run: Path, kind: str, out: Path | None) -> None:
         temporary_folder,
         turn_rows,
     )
-    from gem_rollout.runs import Run  # noqa: PLC0415
+    from gem_rollout.records.runs import Run  # noqa: PLC0415
 
     source = Run.open(run).trajectories_path
     target = source.parent if out is None else out

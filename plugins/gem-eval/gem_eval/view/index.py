@@ -31,7 +31,7 @@ from gem_eval.view.tables import (
     read_rows,
     temporary_folder,
 )
-from gem_rollout.runs import Run
+from gem_rollout.records.runs import Run
 
 __all__ = ["INDEX_COLUMNS", "RunIndex", "read_lines"]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from gem_core import Reply, make, make_agent
 from gem_core.agent import BaseAgent, Generation
 from gem_rollout import Trajectory, TrajectoryFile, collect
-from gem_rollout.runs import Run
+from gem_rollout.records.runs import Run
 from gem_tasks.task_source import ListedTasks
 from gem_terminal.env import TerminalEnv
 from gem_terminal.task import TerminalTask

@@ -20,7 +20,7 @@ import orjson
 from aiohttp import web
 
 from gem_core.errors import ConfigError
-from gem_rollout.trajectory import Trajectory
+from gem_rollout.records.trajectory import Trajectory
 from gem_serve.gateway.episode import Episode
 from gem_serve.gateway.events import CallError
 from gem_serve.gateway.gateway import Gateway

@@ -9,7 +9,7 @@ from typing import Any
 
 from gem_core.errors import ConfigError, GemError
 from gem_core.secret import Secret
-from gem_rollout.trajectory import Trajectory
+from gem_rollout.records.trajectory import Trajectory
 
 __all__ = ["TOKEN", "CreatedEpisode", "GatewayClient", "GatewayError"]
 

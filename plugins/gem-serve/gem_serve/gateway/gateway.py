@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from gem_core.errors import ConfigError
-from gem_rollout.store import TrajectoryFile
-from gem_rollout.trajectory import Trajectory
+from gem_rollout.records.store import TrajectoryFile
+from gem_rollout.records.trajectory import Trajectory
 from gem_serve.gateway.call import Call, fault
 from gem_serve.gateway.engine import Engine
 from gem_serve.gateway.episode import Episode, EpisodeOptions

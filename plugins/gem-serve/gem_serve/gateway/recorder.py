@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from gem_core.records import from_fields, to_fields
-from gem_rollout.store import private
+from gem_rollout.records.store import private
 from gem_serve.gateway.events import Message
 
 __all__ = ["CallRecord", "Log", "Records", "read_log"]

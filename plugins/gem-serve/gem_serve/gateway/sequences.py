@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from gem_core.agent import Generation
 from gem_core.observation import Info
-from gem_rollout.trajectory import Trajectory, Turn
+from gem_rollout.records.trajectory import Trajectory, Turn
 from gem_serve.gateway.recorder import CallRecord
 
 if TYPE_CHECKING:

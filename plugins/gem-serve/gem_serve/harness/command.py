@@ -18,11 +18,11 @@ from gem_core.console import Terminal
 from gem_core.errors import ConfigError
 from gem_core.options import complete_envs, completions
 from gem_core.plugins import default_registry
-from gem_rollout.progress import ProgressView, print_line
-from gem_rollout.redaction import redact_words
-from gem_rollout.runs import Run
-from gem_rollout.store import TrajectoryFile
-from gem_rollout.trajectory import Trajectory
+from gem_rollout.commands.progress import ProgressView, print_line
+from gem_rollout.records.redaction import redact_words
+from gem_rollout.records.runs import Run
+from gem_rollout.records.store import TrajectoryFile
+from gem_rollout.records.trajectory import Trajectory
 from gem_serve.gateway.apis import API_KINDS
 from gem_serve.gateway.client import GatewayClient
 from gem_serve.gateway.serving import GatewayThread

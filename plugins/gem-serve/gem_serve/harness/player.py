@@ -15,8 +15,8 @@ from gem_core.faults import boundary, error_record
 from gem_core.observation import Action, Info
 from gem_core.optional import reset_options
 from gem_core.seeding import child_seed
-from gem_rollout.episode import name_of, success_of
-from gem_rollout.trajectory import Trajectory, Turn
+from gem_rollout.episodes.episode import name_of, success_of
+from gem_rollout.records.trajectory import Trajectory, Turn
 from gem_serve.gateway.client import CreatedEpisode, GatewayClient, GatewayError
 from gem_serve.harness.errors import (
     GatewayLostError,

@@ -8,7 +8,7 @@ from typing import Any
 
 from gem_core.env import Env
 from gem_core.errors import ConfigError
-from gem_rollout.trajectory import Trajectory
+from gem_rollout.records.trajectory import Trajectory
 from gem_serve.harness.player import Player
 
 __all__ = ["play_episodes"]

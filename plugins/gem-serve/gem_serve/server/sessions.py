@@ -11,8 +11,8 @@ from gem_core.errors import DeadlineError, UnknownIdError, near_names
 from gem_core.factory import EnvFactory
 from gem_core.maybe_async import is_awaitable
 from gem_core.seeded_env import check_single_agent
-from gem_rollout.env_pool import close_quietly
-from gem_rollout.threads import GRACE, Threads
+from gem_rollout.episodes.pool import close_quietly
+from gem_rollout.episodes.threads import GRACE, Threads
 from gem_serve.errors import (
     CapacityError,
     MessageError,

@@ -29,7 +29,7 @@ from gem_core.errors import (
 )
 from gem_core.factory import make_factory
 from gem_rollout import FaultPolicy, collect
-from gem_rollout.processes import in_processes
+from gem_rollout.episodes.processes import in_processes
 from gem_serve.cluster import RayPool, roster
 
 pytestmark = [pytest.mark.timeout(240), pytest.mark.slow]

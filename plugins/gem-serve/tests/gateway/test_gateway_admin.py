@@ -18,7 +18,7 @@ from typing import Any, Self
 import pytest
 
 from gem_core.errors import ConfigError
-from gem_rollout.store import read_trajectories
+from gem_rollout.records.store import read_trajectories
 from gem_serve.gateway.answers import LARGEST
 from gem_serve.gateway.client import TOKEN, GatewayClient, GatewayError
 from gem_serve.gateway.engine import Engine

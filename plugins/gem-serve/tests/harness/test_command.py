@@ -10,7 +10,7 @@ import pytest
 from cli import gem
 from commands import Command
 
-from gem_rollout.runs import Run
+from gem_rollout.records.runs import Run
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 import pytest
 
 from gem_core.errors import ConfigError
-from gem_rollout.rows import training_rows
-from gem_rollout.trajectory import Trajectory
+from gem_rollout.records.rows import training_rows
+from gem_rollout.records.trajectory import Trajectory
 from gem_serve.gateway.client import GatewayClient
 from gem_serve.gateway.testing.checks import differences
 from gem_serve.harness.errors import ProgramMissingError

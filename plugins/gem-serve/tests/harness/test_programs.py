@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gem_core.errors import MachineError
-from gem_rollout.rows import training_rows
+from gem_rollout.records.rows import training_rows
 from gem_serve.gateway.testing.checks import differences
 from gem_serve.harness.player import Player
 from gem_serve.harness.program import folders_of

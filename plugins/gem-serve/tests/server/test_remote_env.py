@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from selection import thorough
 
+from gem_adapters.testing.adapter_envs import Adder
 from gem_core import make, make_vec
 from gem_core.agent import BaseAgent, RandomAgent
 from gem_core.env import Env
@@ -30,7 +31,6 @@ from gem_core.plugins import default_registry
 from gem_core.specs import ENVS
 from gem_core.testing import check_env
 from gem_rollout import collect
-from gem_rollout.testing.adapter_envs import Adder
 from gem_serve.errors import (
     AccessError,
     CapacityError,

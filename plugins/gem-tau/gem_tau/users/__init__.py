@@ -14,7 +14,7 @@ from typing import Any
 from gem_core.agent import Agent, HumanAgent, ScriptedAgent
 from gem_core.api import make_agent
 from gem_core.errors import ConfigError, GemError, UnknownKwargError
-from gem_rollout.redaction import redact
+from gem_rollout.records.redaction import redact
 from gem_tau.users.model import ModelUser
 from gem_tau.users.scripted import ScriptedUser
 

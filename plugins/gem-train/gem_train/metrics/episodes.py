@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from gem_rollout import Trajectory, Turn
-from gem_rollout.reward_parts import mean_reward_parts, reward_parts
+from gem_rollout.records.reward_parts import mean_reward_parts, reward_parts
 
 __all__ = ["rollout_metrics", "speed_metrics"]
 

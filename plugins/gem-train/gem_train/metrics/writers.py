@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from gem_core.errors import ConfigError, GemError
 from gem_core.resolve import resolve
 from gem_core.specs import Spec
-from gem_rollout.redaction import redact
+from gem_rollout.records.redaction import redact
 from gem_train.parts import make_part
 from gem_train.specs import WRITERS
 

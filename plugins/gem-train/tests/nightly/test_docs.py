@@ -15,7 +15,7 @@ from omegaconf import OmegaConf
 from plays import played
 
 from gem_core.plugins import default_registry
-from gem_rollout.redaction import typed
+from gem_rollout.records.redaction import typed
 from gem_train.health import _SIGNS
 from gem_train.sft_command import SFTKeys
 from gem_train.sft_command import command as sft_command

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from gem_rollout.trajectory import Trajectory
+from gem_rollout.records.trajectory import Trajectory
 from gem_serve.gateway.testing.answers import Sample
 
 __all__ = ["differences"]

@@ -1,0 +1,455 @@
+"""Commands of ``gem-core`` that Hydra configures, our own and those of plugins.
+
+``HydraCommand`` makes a command of a function. A pydantic model declares the command's own keys;
+the keys that choose environments, tools, wrappers and agents are there in every command. A
+``GemError`` or ``OSError`` that the function raises is printed as one message, and the exit status
+is 1. After Ctrl-C it is 130. docs/authoring.md has an example.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import click
+import pydantic
+from hydra.core.config_store import ConfigStore
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from gem_core.config import describe_validation_error
+from gem_core.errors import ConfigError, GemError
+from gem_core.notices import results_alone
+from gem_core.options import json_alone, message_of, print_json
+from gem_core.specs import load_entry_point
+from gem_rollout.answer_instruction import DEFAULT, KEY
+from gem_rollout.commands.agents import unusable
+from gem_rollout.commands.composition import WITHOUT_SECRETS, compose, printed_flags
+from gem_rollout.commands.overrides import (
+    GROUPS,
+    Group,
+    checked_overrides,
+    complete_overrides,
+    help_of_group,
+    kinds_of_groups,
+    with_environments,
+    with_executor,
+    with_suite,
+)
+from gem_rollout.episodes.executor import EXECUTOR
+from gem_rollout.records.redaction import declared_by, hide, remembered, secrets_in, typed
+
+__all__ = [
+    "FAIL_ON_ERROR",
+    "INTERRUPTED",
+    "RUN_FOLDER",
+    "CommandKeys",
+    "HydraCommand",
+    "Job",
+    "check_values",
+    "plain_config",
+]
+
+FAIL_ON_ERROR = 0.2
+"""Default of the key ``fail_on_error``: the share of failed episodes that a command accepts."""
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as in shells."""
+RUN_FOLDER = "runs/${now:%Y-%m-%d}/${now:%H-%M-%S-%f}"
+"""Default of the key ``out``: a folder named after the date and the time."""
+
+
+class CommandKeys(pydantic.BaseModel):
+    """Base class of a command's own keys. The docstring under a field is its line of help.
+
+    A key without a default must be given. A key ``out`` is the folder that the command writes to.
+    """
+
+    model_config = pydantic.ConfigDict(use_attribute_docstrings=True, coerce_numbers_to_str=True)
+
+
+K = TypeVar("K", bound=pydantic.BaseModel)
+
+
+@dataclass(frozen=True)
+class Job(Generic[K]):
+    """What a command is asked to do.
+
+    Args:
+        keys: The command's own keys, checked.
+        config: The whole configuration as dicts and lists.
+        form: The value of ``--format``.
+        folder: The folder ``out``; in a sweep a folder below it. The working directory for a
+            command without the key ``out``.
+        words: The command and its overrides, to be recorded or typed again.
+    """
+
+    keys: K
+    config: dict[str, Any]
+    form: str
+    folder: Path
+    words: list[str]
+
+    def print_json(self, value: object) -> None:
+        """Print the result of the format ``json``; in a sweep, on one line for each job."""
+        print_json(value, on_one_line=HydraConfig.get().mode is RunMode.MULTIRUN)
+
+
+_SHARED = {
+    "ID, PATTERN": "Environments: game:Sudoku-v0-easy, 'game:*-easy'. "
+    "'gem-core list' shows all ids.",
+    "env.NAME=VALUE": "A parameter of the environment. 'gem-core show ID' lists them.",
+    "envs=[ID,...]": "Several environments, each alone; with parameters: "
+    "'envs=[{id: math:Sample, shuffle: false}, qa:Sample]'.",
+    "+env@envs.NAME=ID": "The same, with a name for tables; envs.NAME.PARAMETER=VALUE.",
+    "suite=ID": "The environments and settings of a suite. 'gem-core list --kind suites' shows all "
+    "ids.",
+    "agent=ID": "Agents: agent=oracle, agent=[oracle,random], +agent@agent.NAME=ID. "
+    "'gem-core list --kind agents' shows all ids.",
+    "agent.NAME=VALUE": "A parameter of the agent; agent.ID.NAME=VALUE if there are several.",
+    "tools=[ID,...]": "Tools that the agent may call; tools.ID.NAME=VALUE sets a parameter.",
+    "tool_use.NAME=VALUE": "A parameter of the wrapper that runs tools: +tool_use.max_tool_uses=3.",
+    "wrappers=[ID,...]": "Wrappers, the innermost first; wrappers.ID.NAME=VALUE sets a parameter.",
+    "+env@mixture.NAME=ID": "Several environments as one, drawn by +mixture.NAME.weight=WEIGHT.",
+    f"{KEY}=default": "Text after the first observation that says how to answer. The default is "
+    "the environment's own, if its tasks do not say so; null for none.",
+}
+_OF_EXECUTOR = {
+    "executor=ID": "The workers in which episodes are played: processes, ray. By default they are "
+    "played in this process.",
+    "executor.NAME=VALUE": "A parameter of the workers, also written ID.NAME=VALUE: "
+    "ray.address=auto.",
+    "executor.play=auto": "What a worker is asked for: steps, while the agent acts here; episodes, "
+    "with an agent of its own; auto: episodes for programmed agents if steps are short or snapshots"
+    " large.",
+}
+_FLAGS = [
+    click.Option(
+        ["-m", "--multirun"],
+        is_flag=True,
+        help="Run once for each combination of values separated by commas: seed=0,1,2.",
+    ),
+    click.Option(
+        ["--cfg"],
+        type=click.Choice(["job", "hydra", "all"]),
+        help="Print the composed configuration and exit.",
+    ),
+    click.Option(["--resolve"], is_flag=True, help="With --cfg: resolve interpolations."),
+    click.Option(["--package"], help="With --cfg: print this part only."),
+    click.Option(
+        ["--info"], help="Print what Hydra composes from, and exit: defaults, plugins, ..."
+    ),
+    click.Option(["--config-dir"], help="A folder with configurations of your own."),
+    click.Option(["--config-name"], help="A configuration of your own, instead of this command's."),
+]
+
+
+class HydraCommand(click.Command):
+    """A command that Hydra configures; the entry point of a spec of a command.
+
+    Args:
+        name: What is typed after ``gem-core``.
+        function: Does the work. It returns the exit status, None for 0. Its docstring is the
+            command's help.
+        keys: The command's own keys.
+        agents: Ids of the default agents; None for a command without agents.
+        groups: Further groups of Hydra, with the options that each has by default: an id, None, or
+            a list. They are those of a ``Kind``, or the command stores their options.
+        formats: Values of ``--format``, the default one first.
+        examples: Lines for ``--help``.
+        prepare: Returns the overrides to read, given those that were typed.
+        subcommands: Entry points of further commands, by the word that follows ``name``.
+        executor: Whether it has the key ``executor``; then its function calls ``executor_of``.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[[Job[Any]], int | None],
+        keys: type[pydantic.BaseModel],
+        *,
+        agents: Sequence[str] | None = (),
+        groups: Mapping[str, str | list[str] | None] | None = None,
+        formats: Sequence[str] = ("table", "json"),
+        examples: Sequence[str] = (),
+        prepare: Callable[[list[str]], list[str]] | None = None,
+        subcommands: Mapping[str, str] | None = None,
+        executor: bool = False,
+    ) -> None:
+        words = click.Argument(
+            ["words"],
+            nargs=-1,
+            metavar="[ID|PATTERN|KEY=VALUE]...",
+            shell_complete=complete_overrides,
+        )
+        form = click.Option(
+            ["--format", "form"],
+            type=click.Choice(formats),
+            default=formats[0],
+            show_default=True,
+            help="What to print on the standard output.",
+        )
+        super().__init__(
+            name,
+            callback=self._run,
+            params=[words, form, *_FLAGS],
+            help=function.__doc__,
+            epilog="\b\nExamples:\n" + "\n".join(f"  {line}" for line in examples),
+        )
+        self._function = function
+        self._keys = keys
+        self._agents = agents
+        self._groups = {**(groups or {}), **({"executor": None} if executor else {})}
+        self._formats = formats
+        self._prepare = prepare
+        self.subcommands = dict(subcommands or {})
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Return the context; that of a subcommand if the first word names one."""
+        if args and args[0] in self.subcommands:
+            with results_alone():
+                command: click.Command = load_entry_point(self.subcommands[args[0]])
+            return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words; a key that was written as an option is answered with its spelling."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = error.option_name.lstrip("-").replace("-", "_")
+            if name not in self._names(self._node()):
+                raise
+            raise click.UsageError(
+                f"No such option {error.option_name!r}. Write {name}=VALUE.", ctx
+            ) from error
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the keys, then the options."""
+        shared = [
+            (name, text)
+            for name, text in {
+                **_SHARED,
+                **(_OF_EXECUTOR if "executor" in self._groups else {}),
+            }.items()
+            if self._agents is not None or not name.startswith("agent")
+        ]
+        with formatter.section("Environments and agents"):
+            formatter.write_dl(shared)
+        with formatter.section("Keys"):
+            formatter.write_dl(list(_help_of_keys(self._keys, self._groups)))
+        for name, group in self._further().items():
+            with formatter.section(f"{group.kind.name.capitalize()}, {name}="):
+                formatter.write_dl(list(help_of_group(group.kind)))
+        super().format_options(ctx, formatter)
+
+    def _run(self, words: tuple[str, ...], form: str, **flags: Any) -> int:
+        with declared_by(self._keys), remembered(secrets_in({}, words)):
+            try:
+                overrides = with_environments(words)
+                prints_config = flags["cfg"] or flags["info"]
+                with json_alone("" if prints_config else form):
+                    return self._run_words(overrides, form, flags)
+            except GemError as error:
+                error.args = (hide(str(error)), *error.args[1:])
+                raise
+
+    def _run_words(self, overrides: list[str], form: str, flags: dict[str, Any]) -> int:
+        if self._prepare is not None:
+            overrides = self._prepare(overrides)
+        if "executor" in self._groups:
+            overrides = with_executor(overrides)
+        node = self._node()
+        overrides = with_suite(overrides, self._names(node))
+        if not flags["config_dir"] and not flags["config_name"]:
+            with results_alone():
+                overrides = checked_overrides(
+                    overrides, self._names(node), self._further(), nested=self._nested()
+                )
+        for override in overrides:
+            key, _, value = override.partition("=")
+            if key == "out":
+                _check_out(value)
+        program = f"gem-core {self.name}"
+        store = program.replace(" ", "-")
+        ConfigStore.instance().store(name=store, node=node)
+        statuses: list[int] = []
+
+        def task(config: DictConfig) -> None:
+            statuses.append(self._play(config, [program, *overrides], form))
+
+        typed_keys = [override.partition("=")[0] for override in overrides]
+        hidden = [word for word in WITHOUT_SECRETS if word.partition("=")[0] not in typed_keys]
+        words_of_flags = _flag_words(printed_flags(flags))
+        compose(task, store, [program, *words_of_flags, *hidden, *overrides], flags)
+        return max(statuses, default=0)
+
+    def _node(self) -> dict[str, Any]:
+        """Return the command's own configuration, for Hydra to compose with."""
+        own = _defaults(self._keys)
+        out = "${out}" if "out" in own else "."
+        agents = [] if self._agents is None else [{"agent": list(self._agents)}]
+        return {
+            "defaults": [
+                "_self_",
+                *({group: option} for group, option in self._groups.items()),
+                {"env": None},
+                {"tools": []},
+                {"wrappers": []},
+                *agents,
+                {"override hydra/job_logging": "none"},
+                {"override hydra/hydra_logging": "none"},
+            ],
+            "envs": None,
+            "mixture": {},
+            "tool_use": {},
+            KEY: DEFAULT,
+            **({"executor": EXECUTOR} if "executor" in self._groups else {}),
+            **{
+                name: value
+                for name, value in own.items()
+                if name not in self._groups or isinstance(value, dict)
+            },
+            "hydra": {
+                "output_subdir": None,
+                "run": {"dir": out},
+                "sweep": {"dir": out, "subdir": "${hydra.job.num}" if "out" in own else "."},
+                "job": {"chdir": False},
+            },
+        }
+
+    def _names(self, node: Mapping[str, Any]) -> list[str]:
+        """Return the keys and groups that an override may begin with."""
+        groups = [name for name in GROUPS if name != "agent" or self._agents is not None]
+        return [*groups, *self._groups, *(name for name in node if name != "defaults")]
+
+    def _nested(self) -> list[str]:
+        """Return the full names of the keys in parts, except those that are groups."""
+        names = [line.partition("=")[0] for line, _ in _help_of_keys(self._keys, {})]
+        return [one for one in names if "." in one and one.partition(".")[0] not in self._groups]
+
+    def _further(self) -> dict[str, Group]:
+        """Return the further groups whose options are specs."""
+        kinds, found = kinds_of_groups(), {}
+        for name, default in self._groups.items():
+            if name in kinds:
+                field = self._keys.model_fields.get(name)
+                found[name] = Group(
+                    kind=kinds[name],
+                    several=kinds[name].several,
+                    default=[default] if isinstance(default, str) else default or [],
+                    keys=(
+                        EXECUTOR
+                        if name == "executor"
+                        else getattr(field and field.annotation, "model_fields", ())
+                    ),
+                )
+        return found
+
+    def _play(self, config: DictConfig, words: list[str], form: str) -> int:
+        """Call the function; return the exit status, or exit after Ctrl-C."""
+        try:
+            plain = plain_config(config)
+            job = Job(
+                keys=check_values(self._keys, plain),
+                config=plain,
+                form=form,
+                folder=Path(HydraConfig.get().runtime.output_dir),
+                words=words,
+            )
+            status = self._function(job) or 0
+        except BrokenPipeError:
+            sys.stderr.close()  # the reader of the output has gone, and there is nobody to tell
+            sys.exit(1)
+        except (GemError, OSError) as error:
+            click.echo(f"Error: {hide(message_of(error))}", err=True)
+            return 1
+        except KeyboardInterrupt:
+            click.echo("Interrupted.", err=True)
+            sys.exit(INTERRUPTED)
+        if status == INTERRUPTED:
+            sys.exit(INTERRUPTED)  # the rest of a sweep as well
+        return status
+
+
+def _check_out(value: str) -> None:
+    if not value or "\0" in value:
+        raise ConfigError(f"out={value!r} is not the name of a folder.")
+    if value.endswith(".jsonl") or Path(value).is_file():
+        raise ConfigError(
+            f"out={value}: out is a folder, and the episodes are in its trajectories.jsonl."
+        )
+
+
+def _flag_words(flags: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in flags.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            yield option
+        elif value:
+            yield from (option, value)
+
+
+def _defaults(model: type[pydantic.BaseModel]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        value: Any = "???" if field.is_required() else field.get_default(call_default_factory=True)
+        is_model = isinstance(value, pydantic.BaseModel)
+        values[name] = value.model_dump(mode="json") if is_model else value
+    return values
+
+
+def _help_of_keys(
+    model: type[pydantic.BaseModel], groups: Mapping[str, Any], prefix: str = ""
+) -> Iterator[tuple[str, str]]:
+    """Yield ``key=default`` and the description of each key, those of nested models one by one."""
+    for name, field in model.model_fields.items():
+        default = field.get_default(call_default_factory=True)
+        if isinstance(default, pydantic.BaseModel):
+            yield from _help_of_keys(type(default), {}, f"{prefix}{name}.")
+            continue
+        shown = "..." if field.is_required() else _shown(groups.get(name, default))
+        text = " ".join((field.description or "").replace("``", "'").split())
+        yield f"{prefix}{name}={shown}", f"Required. {text}" if field.is_required() else text
+
+
+def _shown(value: Any) -> str:
+    """Return a default as it is typed."""
+    return "runs/DATE/TIME" if value == RUN_FOLDER else typed(value)
+
+
+def plain_config(config: DictConfig) -> dict[str, Any]:
+    """Return a composed configuration as dicts and lists, with interpolations resolved.
+
+    Raises:
+        ConfigError: A value is missing, or an interpolation leads nowhere.
+    """
+    try:
+        plain: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    except OmegaConfBaseException as error:
+        line = str(error).splitlines()[0]
+        raise ConfigError(
+            f"{error.full_key} needs a value: {error.full_key}=... ({line})"
+        ) from error
+    return plain  # type: ignore[no-any-return]
+
+
+def check_values(model: type[K], config: Mapping[str, Any]) -> K:
+    """Return a command's own keys as their model.
+
+    Raises:
+        ConfigError: The message has one line for each value that cannot be used.
+    """
+    own = {name: config[name] for name in model.model_fields if name in config}
+    try:
+        return model.model_validate(own)
+    except pydantic.ValidationError as error:
+        raise unusable(describe_validation_error(error)) from error

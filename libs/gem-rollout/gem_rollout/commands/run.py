@@ -1,0 +1,269 @@
+"""``gem-core run``: play episodes and print a table of results."""
+
+import functools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import Field
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gem_core.agent import Agent
+from gem_core.console import Terminal
+from gem_core.env import Env
+from gem_core.errors import ConfigError
+from gem_core.notices import results_alone
+from gem_core.seeding import child_seed
+from gem_rollout import Component, Rollout, Trajectory, TrajectoryFile, collect
+from gem_rollout.commands.agents import agent_makers
+from gem_rollout.commands.command import (
+    FAIL_ON_ERROR,
+    INTERRUPTED,
+    RUN_FOLDER,
+    CommandKeys,
+    HydraCommand,
+    Job,
+)
+from gem_rollout.commands.environments import envs_by_name
+from gem_rollout.commands.progress import print_line, progress_bar
+from gem_rollout.episodes.executor import executor_of
+from gem_rollout.records.failures import Failures
+from gem_rollout.records.format_errors import FormatErrors, bad_ending_of
+from gem_rollout.records.runs import Run
+
+__all__ = ["command"]
+
+
+class RunKeys(CommandKeys):
+    """The keys of ``gem-core run``."""
+
+    episodes: int = Field(default=20, ge=1)
+    """Episodes of each environment and agent."""
+    seed: int = Field(default=0, ge=0)
+    """Episode number i of every run with this seed starts in the same state."""
+    concurrency: int = Field(default=16, ge=1)
+    """The largest number of episodes at the same time, if the environment or the agent waits."""
+    out: str = RUN_FOLDER
+    """The run's folder: run.json and trajectories.jsonl."""
+    resume: bool = False
+    """Continue the run in out: play only the episodes that are missing."""
+    repeat_errors: bool = False
+    """With resume: play episodes that ended with an error again."""
+    fail_on_error: float = Field(default=FAIL_ON_ERROR, ge=0, le=1)
+    """Exit with status 1 if a larger share of the episodes ended with an error; 1 for any share."""
+
+
+@dataclass
+class _Tally:
+    """Figures of one environment, by its name, and one agent."""
+
+    env: str
+    agent: str
+    returns: list[float] = field(default_factory=list)
+    successes: list[bool] = field(default_factory=list)
+    turns: int = 0
+    errors: int = 0
+    seconds: float = 0.0
+    played: int = 0
+    indices: set[int] = field(default_factory=set)
+
+    def add(self, trajectory: Trajectory) -> None:
+        self.indices.add(trajectory.index)
+        self.returns.append(trajectory.episode_return)
+        self.turns += len(trajectory.turns)
+        self.errors += trajectory.error is not None
+        if trajectory.success is not None:
+            self.successes.append(trajectory.success)
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures by name; means and shares are None without episodes."""
+        count = len(self.returns)
+        return {
+            "environment": self.env,
+            "agent": self.agent,
+            "episodes": count,
+            "return": sum(self.returns) / count if count else None,
+            "success": sum(self.successes) / count if self.successes else None,
+            "turns": self.turns / count if count else None,
+            "episodes_per_second": self.played / self.seconds if self.seconds else None,
+            "errors": self.errors,
+        }
+
+
+@dataclass
+class _Problems:
+    """What went wrong in the episodes of a run."""
+
+    failures: Failures = field(default_factory=Failures)
+    format_errors: FormatErrors = field(default_factory=FormatErrors)
+
+    def add(self, trajectory: Trajectory) -> None:
+        self.failures.add(trajectory)
+        ending = bad_ending_of(trajectory)
+        self.format_errors.add(trajectory.env_name, trajectory.agent, ending)
+
+
+def _run(job: Job[RunKeys]) -> int:
+    """Play episodes and print a table of results."""
+    with results_alone():
+        factories, agents = envs_by_name(job.config), agent_makers(job.config)
+    problems = _Problems()
+    run = Run(job.folder)
+    run.check_can_write(resume=job.keys.resume)
+    asked = {(env, agent) for env in factories for agent in agents}
+    known = _known_episodes(run, job.keys, asked, problems)
+    envs = list(dict.fromkeys(factory.spec.id for factory in factories.values()))
+    run = Run.create(job.folder, command=job.words, config=job.config, envs=envs, agents=agents)
+    tallies: list[_Tally] = []
+    interrupted = False
+    console = Terminal(stderr=True, highlight=False)
+    warn = functools.cache(functools.partial(print_line, console, style="yellow"))
+    with (
+        results_alone(),
+        executor_of(job.config) as place,
+        TrajectoryFile(run.trajectories_path) as file,
+        progress_bar(console) as bar,
+    ):
+        task = bar.add_task("", total=len(factories) * len(agents) * job.keys.episodes)
+        try:
+            for env, factory in factories.items():
+                for name, make_agent in agents.items():
+                    tally = known.pop((env, name), _Tally(env, name))
+                    tallies.append(tally)
+                    bar.update(task, description=f"{env} {name}")
+                    bar.advance(task, len(tally.indices))
+                    make_env = place.factory(factory)
+                    started = time.perf_counter()
+                    with _rollout(make_env, make_agent, tally, job.keys) as rollout:
+                        for trajectory in rollout:
+                            if repeats := rollout.report.repeats(tally.env, job.keys.episodes):
+                                warn(repeats)
+                            tally.add(trajectory)
+                            tally.played += 1
+                            tally.seconds = time.perf_counter() - started
+                            file.append(trajectory)
+                            problems.add(trajectory)
+                            bar.advance(task)
+        except KeyboardInterrupt:
+            interrupted = True
+    if job.form == "json":
+        rows = [tally.figures() for tally in tallies]
+        job.print_json({"run": str(run.path), "rows": rows})
+    else:
+        Terminal().print(_table(tallies))
+    limit = job.keys.fail_on_error
+    return _summarise(console, run, envs, problems, limit, interrupted=interrupted)
+
+
+command = HydraCommand(
+    "run",
+    _run,
+    RunKeys,
+    agents=["random"],
+    executor=True,
+    examples=[
+        "gem-core run game:GuessTheNumber-v0-easy agent=oracle",
+        "gem-core run game:Sudoku-v0-hard env.empty_cells=30 agent=[oracle,random] episodes=100",
+        "gem-core run 'game:*-easy' agent=oracle --format json",
+        "gem-core run game:Mastermind-v0-easy wrappers=[concat,episode_tracking] out=runs/mine",
+        "gem-core run rg:leg_counting env.size=100 env.level=2 agent=oracle",
+        "gem-core run 'envs=[{id: rg:gcd, level: 2}, rg:lcm]' agent=oracle",
+        "gem-core run 'game:*-easy' agent=oracle executor=processes",
+        "gem-core run -m env=game/Sudoku-v0-easy,game/Sudoku-v0-hard agent=oracle",
+    ],
+)
+
+
+def _rollout(
+    make_env: Callable[[], Env], make_agent: Callable[[], Agent], tally: _Tally, keys: RunKeys
+) -> Rollout:
+    """Return a rollout of the missing episodes of a tally."""
+    return collect(
+        {tally.env: Component(make_env)},
+        make_agent,
+        episodes=[index for index in range(keys.episodes) if index not in tally.indices],
+        seed=keys.seed,
+        concurrency=keys.concurrency,
+        agent_name=tally.agent,
+    )
+
+
+def _known_episodes(
+    run: Run, keys: RunKeys, asked: set[tuple[str, str]], problems: _Problems
+) -> dict[tuple[str, str], _Tally]:
+    """Return the figures of the episodes that the run has, by environment and agent.
+
+    Args:
+        run: The run.
+        keys: The keys of the command.
+        asked: The environments and agents that are asked for now, whose problems are counted.
+        problems: Counts them.
+    """
+    known: dict[tuple[str, str], _Tally] = {}
+    if not run.has_episodes:
+        return known
+    if keys.repeat_errors:
+        run.remove_errors()
+    for trajectory in run.trajectories():
+        if trajectory.seed != child_seed(keys.seed, trajectory.index):
+            raise ConfigError(f"{run.path} was made with another seed than {keys.seed}.")
+        key = trajectory.env_name, trajectory.agent
+        tally = known.setdefault(key, _Tally(*key))
+        if trajectory.index < keys.episodes and trajectory.index not in tally.indices:
+            tally.add(trajectory)
+            if key in asked:
+                problems.add(trajectory)
+    return known
+
+
+def _table(tallies: list[_Tally]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("environment", overflow="fold")
+    table.add_column("agent", overflow="fold")
+    for heading in ("episodes", "return", "success", "turns", "ep/s", "errors"):
+        table.add_column(heading, justify="right")
+    for tally in tallies:
+        figures = tally.figures()
+        forms = {"return": ".3f", "success": ".0%", "turns": ".1f", "episodes_per_second": ",.0f"}
+        shown: dict[str, Any] = {
+            name: "-" if figures[name] is None else format(figures[name], form)
+            for name, form in forms.items()
+        }
+        if 0 < tally.errors == figures["episodes"]:
+            shown |= {"return": "-", "success": Text(f"{tally.errors} failed", "red")}
+        errors = Text(f"{tally.errors}", "red" if tally.errors else "")
+        table.add_row(tally.env, tally.agent, str(figures["episodes"]), *shown.values(), errors)
+    return table
+
+
+def _summarise(
+    console: Console,
+    run: Run,
+    envs: list[str],
+    problems: _Problems,
+    fail_on_error: float,
+    *,
+    interrupted: bool,
+) -> int:
+    """Print what failed, where the run is and what to do next; return the exit status."""
+    for line in problems.failures.lines(run.shown_trajectories):
+        print_line(console, line, "red")
+    for line in problems.format_errors.lines():
+        print_line(console, line, "yellow")
+    print_line(console, f"Run: {run.shown_path}")
+    if interrupted:
+        print_line(console, "Interrupted. The finished episodes are kept.", "yellow")
+        print_line(
+            console, f"To continue, repeat the command with out={run.shown_path} resume=true"
+        )
+        return INTERRUPTED
+    if problems.failures.are_too_many(fail_on_error):
+        for line in problems.failures.advice(fail_on_error, run.shown_path):
+            print_line(console, line, "red")
+        return 1
+    if not envs[0].startswith("mixture:"):
+        print_line(console, f"Next: gem-core play {envs[0]}", "dim")
+    return 0

@@ -1,0 +1,1 @@
+"""Playing episodes: many at the same time, with deadlines, budgets and faults."""

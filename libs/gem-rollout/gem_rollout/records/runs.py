@@ -1,0 +1,220 @@
+"""A run's folder: a record of what was run, and the trajectories of its episodes.
+
+======================  ==================================================================
+``run.json``            what was run: see ``Run.info``
+``trajectories.jsonl``  one episode a line (``TrajectoryFile``)
+``metrics.json``        figures, if the command computes them
+======================  ==================================================================
+"""
+
+import contextlib
+import glob
+import json
+import os
+import re
+import shlex
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from gem_core.errors import ConfigError
+from gem_core.records import json_value
+from gem_rollout.records.redaction import redact, redact_words
+from gem_rollout.records.store import TrajectoryFile, private, read_trajectories
+from gem_rollout.records.trajectory import Trajectory
+
+__all__ = ["Run", "write_json"]
+
+INFO, TRAJECTORIES, METRICS = "run.json", "trajectories.jsonl", "metrics.json"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run on disk.
+
+    Args:
+        path: The run's folder; or a file of trajectories, of which nothing else is known.
+    """
+
+    path: Path
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the run at a folder or a ``.jsonl`` file.
+
+        Raises:
+            ConfigError: There is no run at the path.
+        """
+        run = cls(Path(path))
+        if not run.path.exists():
+            raise ConfigError(f"There is no run at {path}: neither a folder nor a .jsonl file.")
+        if not run.trajectories_path.is_file():
+            raise ConfigError(f"{path} is not a run: it has no {TRAJECTORIES}.")
+        return run
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        command: Iterable[str],
+        config: Mapping[str, Any],
+        envs: Iterable[str],
+        agents: Iterable[str],
+        **more: Any,
+    ) -> Self:
+        """Make a run's folder and write ``run.json``, which only its owner can read.
+
+        If the folder has episodes already, the run is continued: the time of its creation is kept,
+        and so are the environments and agents that are not among the new ones.
+
+        Args:
+            path: The folder.
+            command: The command and its arguments, word by word.
+            config: The composed configuration, as plain data. ``gem_rollout.records.redaction``
+                leaves out its secrets, and those of the command.
+            envs: Ids of the environments.
+            agents: Names of the agents.
+            more: Further keys of ``info``.
+        """
+        run = cls(Path(path))
+        run.path.mkdir(parents=True, exist_ok=True)
+        old = run.info() if run.has_episodes else {}
+        info = {
+            "versions": _versions(),
+            "command": shlex.join(redact_words(command, config)),
+            "config": redact(config),
+            "created": old.get("created", time.time()),
+            "envs": list(dict.fromkeys([*old.get("envs", []), *envs])),
+            "agents": list(dict.fromkeys([*old.get("agents", []), *agents])),
+            **more,
+        }
+        write_json(run.path / INFO, info)
+        run.trajectories_path.touch(mode=0o600)
+        return run
+
+    @property
+    def trajectories_path(self) -> Path:
+        """The file of the trajectories."""
+        return self.path if self.path.is_file() else self.path / TRAJECTORIES
+
+    @property
+    def metrics_path(self) -> Path:
+        """The file of the figures, which need not exist."""
+        return self.path / METRICS
+
+    @property
+    def has_episodes(self) -> bool:
+        """Whether episodes were written already."""
+        return self.trajectories_path.is_file() and self.trajectories_path.stat().st_size > 0
+
+    @property
+    def name(self) -> str:
+        """A short name: the last part of the path, with the date before a time of the day."""
+        path = self.path.resolve()
+        parts = (path if path.is_dir() else path.with_suffix("")).parts
+        is_dated = len(parts) > 1 and re.fullmatch(r"\d{4}-\d\d-\d\d", parts[-2])
+        return "/".join(parts[-2:]) if is_dated else parts[-1]
+
+    @property
+    def shown_path(self) -> str:
+        """The path as messages show it: relative if it is below the working directory."""
+        return _shown(self.path)
+
+    @property
+    def shown_trajectories(self) -> str:
+        """The path of the file of the trajectories, as messages show it."""
+        return _shown(self.trajectories_path)
+
+    def check_can_write(self, *, resume: bool) -> None:
+        """Refuse to add to the episodes of another run.
+
+        Args:
+            resume: Whether the user asked to continue the run that is there.
+
+        Raises:
+            ConfigError: The run has episodes, and is not to be continued.
+        """
+        if self.has_episodes and not resume:
+            raise ConfigError(
+                f"{self.path} holds a run: add resume=true to continue it, or choose another out."
+            )
+
+    def info(self) -> dict[str, Any]:
+        """Return the content of ``run.json``; empty for a file of trajectories.
+
+        It has ``versions`` (of gem-core and the plugins), ``command``, ``config``, ``created``
+        (unix time), ``envs`` (ids) and ``agents`` (names).
+
+        Raises:
+            ConfigError: ``run.json`` is not a JSON object.
+        """
+        path = self.path / INFO
+        if not path.is_file():
+            return {}
+        try:
+            info = json_value(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ConfigError(f"{path} is not JSON: {error}") from error
+        if not isinstance(info, dict):
+            raise ConfigError(f"{path} must hold a JSON object; found {type(info).__name__}.")
+        return info
+
+    def trajectories(self) -> Iterator[Trajectory]:
+        """Yield the trajectories one at a time, in the order in which they ended."""
+        return read_trajectories(self.trajectories_path)
+
+    def remove_errors(self) -> None:
+        """Remove the episodes that ended with an error from the file, atomically."""
+        path = self.trajectories_path
+        with TrajectoryFile(path):  # locked, so that no other process writes a part
+            _remove_parts(path)
+            with _replacing(path) as fresh, TrajectoryFile(fresh) as file:
+                for trajectory in self.trajectories():
+                    if trajectory.error is None:
+                        file.append(trajectory)
+
+
+def _shown(path: Path) -> str:
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import entry_points, version  # noqa: PLC0415 - only runs pay for it
+
+    sources = {point.dist for point in entry_points(group="gem") if point.dist}
+    plugins = {source.name: source.version for source in sources}
+    return {"gem-core": version("gem-core"), **dict(sorted(plugins.items()))}
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file that only its owner can read.
+
+    A reader finds the old file or the new one, never a part.
+    """
+    with (
+        _replacing(path) as fresh,
+        open(fresh, "w", encoding="utf-8", opener=private) as file,
+    ):
+        file.write(json.dumps(value, indent=2, default=repr) + "\n")
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """Yield the path of a file that replaces another if the block ends without an error."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield fresh
+        fresh.replace(path)
+    except BaseException:  # also Ctrl-C
+        fresh.unlink(missing_ok=True)
+        raise
+
+
+def _remove_parts(path: Path) -> None:
+    """Remove what killed processes have left of files that were to replace one."""
+    for part in path.parent.glob(f".{glob.escape(path.name)}.[0-9]*"):
+        part.unlink(missing_ok=True)

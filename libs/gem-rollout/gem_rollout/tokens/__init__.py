@@ -1,0 +1,1 @@
+"""Episodes as tokens, for trainers and models that sample them."""
