@@ -67,6 +67,14 @@ def test_the_forms_of_answers_in_common_datasets_are_understood():
     assert not wrong
 
 
+@pytest.mark.slow
+def test_digits_and_degenerate_relations_are_graded_as_reported(subtests):
+    lines = (Path(__file__).parent / "edges.jsonl").read_text(encoding="utf-8").splitlines()
+    for edge in map(json.loads, lines):
+        with subtests.test(f"{edge['answer']} {edge['gold']}"):
+            assert grade(edge["answer"], edge["gold"]).correct == edge["equal"]
+
+
 @pytest.mark.parametrize(
     ("answer", "gold"),
     [

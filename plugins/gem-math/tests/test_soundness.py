@@ -4,7 +4,9 @@ A training run finds an answer that is paid for many problems, if there is one: 
 ``\sqrt2\cdot\sqrt3=\sqrt6``, a list of guesses, an undefined expression.
 """
 
+import itertools
 import json
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -14,14 +16,29 @@ from selection import some, thorough
 
 from gem_math.grading import grade
 
-PAIRS = [
-    json.loads(line)
-    for line in (Path(__file__).parent / "grading_pairs.jsonl").read_text().split("\n")
-    if line
-]
-GOLDS = sorted({pair["gold"] for pair in PAIRS if len(pair["gold"]) < 200})
-RELATIONS = [
-    gold for gold in GOLDS if set(gold) & set("=<>≤≥≠") or r"\le" in gold or r"\ge" in gold
+
+def rows_of(name):
+    text = (Path(__file__).parent / name).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.split("\n") if line]
+
+
+def is_relation(gold):
+    signs = (r"\le", r"\ge", r"\ne", r"\in", r"\cup", r"\equiv", r"\mathbb")
+    return bool(set(gold) & set("=<>≤≥≠∞")) or any(sign in gold for sign in signs)
+
+
+GOLDS = sorted({p["gold"] for p in rows_of("grading_pairs.jsonl") if len(p["gold"]) < 200})
+RELATIONS = [gold for gold in GOLDS if is_relation(gold)]
+SHIPPED = files("gem_math").joinpath("data/sample.jsonl").read_text(encoding="utf-8")
+EVERY_RELATION = [
+    *RELATIONS,
+    *sorted({p["gold"] for p in rows_of("answer_forms.jsonl") if is_relation(p["gold"])}),
+    *sorted({p["gold"] for p in rows_of("edges.jsonl") if is_relation(p["gold"])}),
+    *(
+        gold
+        for gold in (json.loads(row)["answer"] for row in SHIPPED.splitlines())
+        if is_relation(gold)
+    ),
 ]
 
 GUESSES = r"""
@@ -302,6 +319,43 @@ def degenerate_relations(draw):
 def test_a_degenerate_relation_equals_no_relation(answer, gold):
     assert not grade(answer, gold).correct
     assert not grade(gold, answer).correct
+
+
+NUMBERLESS = {
+    r"\mathbb{R}": ["0=0", "x=x", "x-x=0", "0x=0", r"0x\le0", "0x<1", r"x^2\ge0", r"|x|\ge0"],
+    r"\emptyset": ["1=0", "0x=1", "0x>0", "x^2<0", "|x|<0", r"x\ne x", "x=x+1", r"x\in\emptyset"],
+    "x=0": ["e^{-1000}x=0", "10^{1000}x=0", r"10^{-1000}|x|\le0", "10^{-1000}x^2=0"],
+}
+"""Degenerate relations by their solutions."""
+
+
+def degenerate_answers():
+    """Yield relations with coefficients from 10^-1000 to 10^1000, and their solutions."""
+    for meaning, answers in NUMBERLESS.items():
+        yield from ((answer, meaning) for answer in answers)
+    for exponent in (-1000, -400, -60, -20, 20, 60, 400, 1000):
+        c = f"10^{{{exponent}}}"
+        yield f"{c}(x-1234567)=0", "x=1234567"
+        yield f"{c}y={c}x+1234567{c}", "y=x+1234567"
+        yield rf"{c}x<1234567\cdot{c}", "x<1234567"
+        yield f"{c}(7x-1)^2>0", r"x\ne\frac17"
+        yield f"{c}x={c}x+{c}", r"\emptyset"
+        yield f"{c}x>{c}x", r"\emptyset"
+        yield rf"{c}x\ge {c}x", r"\mathbb{R}"
+        yield f"{c}(x-x)=0", r"\mathbb{R}"
+        yield f"0={c}x-{c}x", r"\mathbb{R}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(8))
+def test_a_degenerate_relation_equals_only_the_references_with_its_solutions(part):
+    """The references are all relations and sets of reals in the data of this distribution."""
+    cases = some(itertools.product(degenerate_answers(), EVERY_RELATION))[part::8]
+    paid = [(answer, gold) for (answer, _), gold in cases if grade(answer, gold).correct]
+    meanings = dict(degenerate_answers())
+    assert not [
+        (answer, gold) for answer, gold in paid if not grade(gold, meanings[answer]).correct
+    ]
 
 
 @pytest.mark.slow

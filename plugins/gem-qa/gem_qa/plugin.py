@@ -24,8 +24,8 @@ _EVALUATION = {
     "Musique": ("musique", "questions composed of two to four simpler ones"),
 }
 _GRADERS = (
-    ("exact-match", "exact_match_grade", "1.0 for an exact match with a gold answer"),
-    ("f1", "f1_grade", "F1 of the words of the answer and a gold answer"),
+    ("exact-match", "ExactMatch", "1.0 for an exact match with a gold answer"),
+    ("f1", "F1", "F1 of the words of the answer and a gold answer"),
 )
 _SAMPLE = "package://gem_qa/data/qa_sample.jsonl"
 _ENTRY_POINT, _ORACLE = "gem_qa.env:QaEnv", "gem_tasks:GoldOracle"
@@ -44,8 +44,8 @@ _YOURS = {"data": "yours", "license": "yours"}
 @hookimpl
 def gem_register(registry: Registry) -> None:
     """Register the graders, your own rows, the datasets, rule reasoning and the samples."""
-    for name, function, description in _GRADERS:
-        entry_point = f"gem_qa.graders:{function}"
+    for name, grader, description in _GRADERS:
+        entry_point = f"gem_qa.graders:{grader}"
         registry.add(GraderSpec(id=name, entry_point=entry_point, description=description))
     for spec in (_custom(), *_qa(), *_logic(), *_evaluation()):
         registry.add(spec)

@@ -1,8 +1,8 @@
 """What the signs and words of a short answer mean, beyond SQuAD's normalisation.
 
 ``marked`` keeps punctuation that makes another answer: C++ and C#, A+ and A-, 1/2, 2:1, 1.5 and the
-minus of -5. ``plain`` reads what data sets write in several ways: three and 3, 15 percent and 15%,
-Beyoncé and Beyonce.
+minus of -5. ``plain`` reads what data sets write in several ways: three and 3, minus 5 and -5, 15
+percent and 15%, Beyoncé and Beyonce.
 """
 
 import re
@@ -35,6 +35,7 @@ _VALUES.update({word: 10 * number for number, word in enumerate(_TENS, start=2)}
 _SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9}
 _WORD = "|".join((*_VALUES, *_SCALES))
 _SPELLED = re.compile(rf"\b(?:{_WORD})(?:[\s-]+(?:and[\s-]+)?(?:{_WORD}))*\b", re.IGNORECASE)
+_SPELLED_MINUS = re.compile(r"\b(?:minus|negative)\s+(?=[$\u20ac\u00a3]?\.?\d)", re.IGNORECASE)
 _PERCENT = re.compile(r"(?<=\d)\s*(?:%|per\s?cent\b)", re.IGNORECASE)
 
 
@@ -48,8 +49,8 @@ def _kept(match: re.Match[str]) -> str:
 
 
 def plain(text: str) -> str:
-    """Return ``text`` with digits for number words, without percent signs and accents."""
-    text = _PERCENT.sub("", _SPELLED.sub(_digits, text))
+    """Return ``text`` with digits and signs for number words, and no percent signs and accents."""
+    text = _SPELLED_MINUS.sub("-", _PERCENT.sub("", _SPELLED.sub(_digits, text)))
     letters = unicodedata.normalize("NFD", text)
     return unicodedata.normalize("NFC", "".join(one for one in letters if not _is_accent(one)))
 

@@ -17,9 +17,9 @@ that is all, except that an answer of which nothing is left matches only itself.
   thousands), a minus before a number (-5 degrees), + and # after a word (C++, C#, A+), and a minus
   after one or two letters (A-). Currencies and percent signs are removed: $5 and 5% are 5.
 
-``compare="meaning"`` reads number words (three is 3, forty-six is 46), "percent" and its sign, and
-letters without accents (Beyoncé is Beyonce) alike as well, for data whose answers are written in
-either way.
+``compare="meaning"`` reads number words (three is 3, forty-six is 46, minus 5 is -5), "percent" and
+its sign, and letters without accents (Beyoncé is Beyonce) alike as well, for data whose answers are
+written in either way.
 """
 
 import re

@@ -154,13 +154,22 @@ def test_number_words_percent_and_accents_are_read_where_it_is_asked_for(subtest
         ("three million", "3,000,000"),
         ("nineteen eighty four", "Nineteen Eighty-Four"),
         ("Formula One", "Formula 1"),
+        ("minus 5", "-5"),
+        ("Minus five degrees", "\u22125 degrees"),
+        ("negative 0.5", "-.5"),
+        ("10 minus 5", "10-5"),
         ("Beyonc\u00e9", "Beyonce"),
     ):
         with subtests.test(answer=answer, gold=gold):
             assert exact_match(answer, [gold], "meaning")
             assert exact_match(gold, [answer], "meaning")
             assert f1(answer, [gold], "meaning") == 1.0
-    for answer, gold in (("C", "C++"), ("three", "13"), ("nineteen eighty four", "103")):
+    for answer, gold in (
+        ("C", "C++"),
+        ("three", "13"),
+        ("minus 5", "5"),
+        ("nineteen eighty four", "103"),
+    ):
         with subtests.test(answer=answer, gold=gold):
             assert not exact_match(answer, [gold], "meaning")
 
@@ -186,6 +195,19 @@ def test_an_environment_compares_as_it_is_told():
         assert env.step("<answer>C</answer>").reward == reward
     with pytest.raises(ConfigError, match="compare must be one of text, meaning, squad"):
         gem_core.make("qa:Custom", data=[row], compare="squat")
+
+
+def test_a_registered_grader_compares_as_it_is_told(subtests):
+    row = {"problem": "What is 2 - 7?", "answer": "-5"}
+    for grader in ("exact-match", "f1"):
+        for compare, correct in (("text", False), ("meaning", True), ("squad", False)):
+            with subtests.test(grader=grader, compare=compare):
+                options = {"id": grader, "compare": compare}
+                env = gem_core.make("math:Custom", data=[row], grader=options)
+                env.reset(seed=0)
+                assert env.step(r"\boxed{minus 5}").info["correct"] == correct
+        with pytest.raises(ConfigError, match="compare must be one of text, meaning, squad"):
+            gem_core.make("math:Custom", data=[row], grader={"id": grader, "compare": "squat"})
 
 
 def test_any_gold_may_match_and_without_golds_nothing_matches():

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from gem_math.grading.errors import UnreadableError, UnsupportedError
+from gem_math.grading.exact import exact_value
 from gem_math.grading.nodes import (
     Apply,
     Listing,
@@ -27,6 +28,7 @@ __all__ = [
     "determinant",
     "in_base",
     "in_base_units",
+    "plus",
     "restricted",
     "times",
     "with_degrees",
@@ -35,6 +37,8 @@ __all__ = [
 _BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9}
 _BASES |= {"ten": 10, "twelve": 12, "sixteen": 16, "binary": 2, "hex": 16}
 _LARGEST_DETERMINANT = 4
+_LARGEST_FACTOR = 10**20
+"""The maximum of the entries of a matrix in a product."""
 
 
 def in_base(digits: str, index: str) -> Node:
@@ -48,14 +52,61 @@ def in_base(digits: str, index: str) -> Node:
     )
 
 
+def plus(operation: str, first: Node, second: Node) -> Node:
+    """Return the sum or difference of two nodes; that of two matrices of one size is a matrix."""
+    if not (isinstance(first, Matrix) and isinstance(second, Matrix)):
+        return Apply(operation, (first, second))
+    if _sizes(first) != _sizes(second):
+        raise UnreadableError("matrices of different sizes")
+    pairs = zip(first.rows, second.rows, strict=True)
+    return Matrix(
+        tuple(tuple(Apply(operation, pair) for pair in zip(*rows, strict=True)) for rows in pairs)
+    )
+
+
+def _sizes(matrix: Matrix) -> list[int]:
+    return [len(row) for row in matrix.rows]
+
+
 def times(first: Node, second: Node) -> Node:
-    """Return a product; a matrix times a number is a matrix."""
+    """Return a product; a matrix times a number, or times a matrix of numbers, is a matrix."""
+    if isinstance(first, Matrix) and isinstance(second, Matrix):
+        return _matrix_product(first, second) or Apply("mul", (first, second))
     if isinstance(first, Matrix) and is_expression(second):
         first, second = second, first
     if isinstance(second, Matrix) and is_expression(first):
         rows = second.rows
         return Matrix(tuple(tuple(Apply("mul", (first, e)) for e in row) for row in rows))
     return Apply("mul", (first, second))
+
+
+def _matrix_product(first: Matrix, second: Matrix) -> Node | None:
+    """Return the product of two matrices of numbers, or None if they are not, or do not fit.
+
+    With letters, the entries of a long product would grow exponentially.
+    """
+    rows, others = _numbers(first), _numbers(second)
+    sizes = {len(row) for row in rows}, {len(row) for row in others}
+    if sizes[0] != {len(others)} or len(sizes[1]) != 1:
+        return None
+    columns = list(zip(*others, strict=True))
+    entries = tuple(tuple(_dot(row, column) for column in columns) for row in rows)
+    return Matrix(entries) if len(entries) * len(columns) > 1 else entries[0][0]
+
+
+def _dot(row: Sequence[Fraction], column: Sequence[Fraction]) -> Number:
+    return Number(sum((a * b for a, b in zip(row, column, strict=True)), Fraction(0)))
+
+
+def _numbers(matrix: Matrix) -> list[list[Fraction]]:
+    """Return the entries of a matrix of numbers, or nothing if an entry is not a number."""
+    rows = [[exact_value(e) if is_expression(e) else None for e in row] for row in matrix.rows]
+    known = [[v for v in row if v is not None and _is_small(v)] for row in rows]
+    return known if [*map(len, known)] == _sizes(matrix) else []
+
+
+def _is_small(value: Fraction) -> bool:
+    return max(abs(value.numerator), value.denominator) <= _LARGEST_FACTOR
 
 
 def determinant(rows: Sequence[tuple[Node, ...]]) -> Node:

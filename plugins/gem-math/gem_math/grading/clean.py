@@ -6,6 +6,7 @@ Spacing, sizes and fonts are removed; Unicode signs become LaTeX; shorthands bec
 import re
 import unicodedata
 
+from gem_math.grading.names import names
 from gem_math.grading.tokens import FUNCTIONS
 from gem_math.grading.units import is_unit, read_unit
 from gem_tasks.parsing import last_boxed
@@ -237,6 +238,13 @@ _LINES = re.compile(
 _CONTINUED = re.compile(r"[-+=<>]|\\(?:approx|le|ge|cdot|times|pm)(?![A-Za-z])")
 """The start of a row that continues the one before."""
 _INEQUALITY = re.compile(r"[<>]|\\(?:le|ge|ne)(?![A-Za-z])")
+_COMMON = names(
+    "frac dfrac tfrac cfrac sqrt left right begin text mathrm mathbf mathbb pi theta infty cdot "
+    "times cup binom overline"
+)
+r"""Commands that tell doubled backslashes, as in ``\\frac12``, from breaks, as in ``x=1\\y=2``."""
+_DOUBLED = re.compile(r"(?<!\\)(?:\\\\)+([A-Za-z]*)")
+_BACKSLASHES = re.compile(r"\\+")
 _DELIMITERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
 
 
@@ -245,7 +253,7 @@ def clean(text: str) -> str:
     for box in (r"\boxed", r"\fbox"):
         if box in text:
             text = last_boxed(text) or ""
-    text = _unicode(text)
+    text = _unicode(_unescaped(text))
     text = _undelimited(" ".join(text.split()))
     for pattern, replacement in _REPLACEMENTS:
         if _TYPESET.search(text):
@@ -257,12 +265,20 @@ def clean(text: str) -> str:
     text = _ABBREVIATED.sub(r"\1", _ORDINAL.sub("", text))
     text = _with_words(_CURRENCY.sub(_currency_sign, text, count=1))
     text = text.removeprefix(r"\approx ")
-    text = _undelimited(text.strip()).rstrip(" ;,").removesuffix("\\\\").rstrip()
+    text = _undelimited(text.strip()).rstrip(" ;,\\")
     if len(text) > 2 and text[0] == text[-1] and text[0] in "\"'*`":
         return clean(text.strip(text[0]))
     if _EUROPEAN.fullmatch(text):
         return text.replace(".", "").replace(",", ".")
     return text if text.endswith("...") else text.removesuffix(".").rstrip()
+
+
+def _unescaped(text: str) -> str:
+    r"""Return ``\frac{1}{2}`` for ``\\frac{1}{2}``, a text whose backslashes are all doubled."""
+    if any(len(run) % 2 for run in _BACKSLASHES.findall(text)):
+        return text
+    is_escaped = not _COMMON.isdisjoint(_DOUBLED.findall(text))
+    return text.replace("\\\\", "\\") if is_escaped else text
 
 
 def _currency_sign(match: re.Match[str]) -> str:

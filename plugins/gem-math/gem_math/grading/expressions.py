@@ -10,7 +10,16 @@ import re
 from abc import abstractmethod
 from fractions import Fraction
 
-from gem_math.grading.build import cis, conjugate, degrees, determinant, in_base, restricted, times
+from gem_math.grading.build import (
+    cis,
+    conjugate,
+    degrees,
+    determinant,
+    in_base,
+    plus,
+    restricted,
+    times,
+)
 from gem_math.grading.environments import EnvironmentReader
 from gem_math.grading.errors import UnreadableError
 from gem_math.grading.nodes import (
@@ -60,7 +69,7 @@ class ExpressionReader(EnvironmentReader):
             raise UnreadableError("nested too deeply")
         total = self._signed()
         while sign := self._took("+", "-", "\\pm", "\\mp"):
-            total = Apply(_ADDITIONS[sign], (total, self._product()))
+            total = plus(_ADDITIONS[sign], total, self._product())
         self._depth -= 1
         return total
 
@@ -69,6 +78,8 @@ class ExpressionReader(EnvironmentReader):
         if not sign:
             return self._product()
         term = self._product() if not self._is("+", "-") else self._signed()
+        if sign == "-" and isinstance(term, Matrix):
+            return times(_MINUS_ONE, term)
         return term if sign == "+" else Apply(_SIGNS[sign], (term,))
 
     def _product(self) -> Node:

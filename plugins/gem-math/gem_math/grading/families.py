@@ -71,6 +71,7 @@ def equal_families(first: Node, second: Node) -> bool:
     """Return whether two families have the same members, or two congruences are equivalent."""
     one, other = _family(first), _family(second)
     if one is None or other is None:
+        one, other = one or _undeclared(first), other or _undeclared(second)
         congruences = _congruence(first) or _steps(one), _congruence(second) or _steps(other)
         return bool(congruences[0] and congruences[1] and congruences[0].equals(congruences[1]))
     return all(_within(one, other, number) and _within(other, one, number) for number in _POINTS)
@@ -147,6 +148,20 @@ def _family(node: Node) -> _Family | None:
         return None
     names = [item.sides[0] for item in members if isinstance(item, Relation)]
     return _Family(tuple(values), parameter.name, frozenset(names))
+
+
+def _undeclared(node: Node) -> _Family | None:
+    """Return the family of ``n = 7k + 3``, where a congruence tells that ``k`` is an integer."""
+    items = node.items if isinstance(node, Listing) else (node,)
+    equations = [item for item in items if isinstance(item, Relation) and item.signs == ("=",)]
+    values = tuple(item.sides[1] for item in equations)
+    parameters = frozenset[str]().union(*map(symbols_of, values)) - CONSTANTS
+    names = frozenset(item.sides[0] for item in equations)
+    if len(equations) < len(items) or len(names) != 1 or len(parameters) != 1:
+        return None
+    (parameter,), (name,) = parameters, names
+    is_family = is_variable(name) and name.name != parameter and all(map(is_expression, values))
+    return _Family(values, parameter, names) if is_family else None
 
 
 def _within(family: _Family, other: _Family, point: int) -> bool:

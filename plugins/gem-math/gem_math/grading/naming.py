@@ -17,6 +17,7 @@ from gem_math.grading.nodes import (
     Matrix,
     Node,
     Number,
+    Ratio,
     Relation,
     SetOf,
     Symbol,
@@ -196,7 +197,7 @@ def _named(node: Node, agree: Agree) -> tuple[frozenset[str], Node] | None:
     """Return the names in an answer, and their values."""
     if isinstance(node, Relation):
         node = _name_first(node)
-        name = _name_of(node.sides[0])
+        name = _name_in(node)
         names_value = set(node.signs) == {"="} or node.signs in {("\\approx",), ("\\in",)}
         is_value = name not in symbols_of(node.sides[-1]) and _all_agree(node.sides[1:], agree)
         return (frozenset({name}), node.sides[-1]) if name and names_value and is_value else None
@@ -211,6 +212,26 @@ def _named(node: Node, agree: Agree) -> tuple[frozenset[str], Node] | None:
     if len(known) < len(parts) or not _stem(names):
         return None
     return names, Listing(tuple(part[1] for part in known), node.joint)
+
+
+def _name_in(node: Relation) -> str:
+    """Return the name of the value on the last side of a relation, or ''."""
+    name, value = node.sides[0], node.sides[-1]
+    parts = value.parts if isinstance(value, Ratio) else (value,)
+    return _name_of(name) or ("" if any(map(_variables, parts)) else _measure(name))
+
+
+def _measure(node: Node) -> str:
+    r"""Return the name of a length or of a ratio: ``AB``, ``|AB|``, ``\frac{AB}{CD}``, ``a:b``."""
+    if isinstance(node, Ratio):
+        names = [_name_of(part) or _measure(part) for part in node.parts]
+        return ":".join(names) if all(names) else ""
+    if isinstance(node, Symbol):
+        return node.name if node.name.isupper() and len(node.name) == 1 else ""
+    if not isinstance(node, Apply) or node.operation not in {"mul", "abs", "div"}:
+        return ""
+    names = [_measure(part) for part in node.arguments]
+    return {"div": "/"}.get(node.operation, "").join(names) if all(names) else ""
 
 
 def _name_first(node: Relation) -> Relation:

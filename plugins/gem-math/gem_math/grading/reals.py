@@ -37,10 +37,17 @@ _TOLERANCE = 1e-9
 _SIZED_AT = (-11.3, -2.7, -0.9, 0.8, 2.3, 10.7)
 _KNOWN = 0.75
 """The share of the numbers at which it must be known whether a condition holds."""
-_STEPS = (1e-4, 1e-7)
+_STEP = 1e-4
+"""The distance to a boundary, relative to its size; the square of it is above the tolerance."""
 _GRID = [number / 4 for number in range(-48, 49)] + [-1e6, -100.0, -31.4, 27.2, 100.0, 1e6]
 _GRID.sort()
+_POWERS = (6, 7, 8, 9, 10, 12, 15, 20, 30, 60, 100, 150, 200, 300)
+_SEARCHED = sorted([*_GRID, *(sign * 3.7 * 10.0**power for power in _POWERS for sign in (-1, 1))])
+"""The numbers between which boundaries are searched; far away, rounding hides other differences."""
 _HALVINGS = 45
+_THIRDS = 70
+_NEAR = 1e-6
+"""The precision at which the lowest point of a square is found."""
 _ASSIGNMENTS = 3
 _MOST_BOUNDARIES = 40
 _MOST_VALUES = 120
@@ -87,13 +94,20 @@ def _structurally_equal(first: Node, second: Node, name: str) -> bool:
 def _fit_the_same(first: Node, second: Node, name: str, number: int = 0) -> bool:
     named = itertools.chain(*(boundaries(node, name, number) for node in (first, second)))
     values = list(itertools.islice(named, _MOST_VALUES))
-    points = sorted(set(values))
+    points = sorted({*values, *_far_from(values, _touches(first, second, name, number))})
     if len(values) == _MOST_VALUES or len(points) > _MOST_BOUNDARIES:
         return first == second
     known = [_fits_both(first, second, name, number, x) for x in probes(points)]
     if known.count(None) > (1 - _KNOWN) * len(known):
         raise OutOfRangeError("nearly all values are too large or too small")
     return False not in known
+
+
+def _far_from(values: list[float], others: Iterator[float]) -> Iterator[float]:
+    """Yield the other numbers that are no value with a rounding error."""
+    for other in others:
+        if not any(math.isclose(other, value, rel_tol=_NEAR, abs_tol=_NEAR) for value in values):
+            yield other
 
 
 def _fits_both(first: Node, second: Node, name: str, number: int, x: float) -> bool | None:
@@ -108,9 +122,8 @@ def probes(points: list[float]) -> Iterator[float]:
     """Yield numbers at boundaries, close to them, between and beyond them, and on a grid."""
     for value in points:
         yield value
-        for step in _STEPS:
-            near = step * max(1.0, abs(value))
-            yield from (value - near, value + near)
+        near = _STEP * max(1.0, abs(value))
+        yield from (value - near, value + near)
     yield from (sum(pair) / 2 for pair in itertools.pairwise(points))
     if points:
         yield from (points[0] - 7.3, points[-1] + 7.3)
@@ -219,23 +232,66 @@ def boundaries(node: Node, name: str, number: int) -> Iterator[float]:
 
 def _crossings(left: Node, right: Node, name: str, number: int) -> Iterator[float]:
     """Yield the numbers where the difference of two expressions changes its sign."""
-    if not (is_expression(left) and is_expression(right)):
-        return
-    others = [side for side in (left, right) if side != Symbol(name)]
-    if not any(name in symbols_of(side) for side in others):
-        return
-
-    def difference(x: float) -> float | None:
-        try:
-            a, b = (real_at(side, number, **{name: x}) for side in (left, right))
-        except OutOfRangeError:
-            return None
-        return None if a is None or b is None else a - b
-
-    values = [(x, difference(x)) for x in _GRID]
-    for (low, below), (high, above) in itertools.pairwise(values):
+    difference = functools.partial(_difference, left, right, name, number)
+    for (low, below), (high, above) in itertools.pairwise(_sampled(left, right, name, number)):
         if below is not None and above is not None and below * above < 0:
             yield _bisected(difference, low, high)
+
+
+def _touches(first: Node, second: Node, name: str, number: int) -> Iterator[float]:
+    """Yield the numbers where sides of a relation touch, or cross twice, between two samples."""
+    for node in (first, second):
+        if isinstance(node, Listing | Combined):
+            for item in node.items:
+                yield from _touches(item, item, name, number)
+        elif isinstance(node, Relation):
+            for left, right in itertools.pairwise(node.sides):
+                yield from _lowest_points(left, right, name, number)
+
+
+def _lowest_points(left: Node, right: Node, name: str, number: int) -> Iterator[float]:
+    difference = functools.partial(_difference, left, right, name, number)
+    samples = _sampled(left, right, name, number)
+    for (low, a), (_, b), (high, c) in zip(samples, samples[1:], samples[2:], strict=False):
+        if a is None or b is None or c is None or not (a * b > 0 < b * c):
+            continue
+        if abs(b) < abs(a) and abs(b) <= abs(c):
+            lowest = _lowest(difference, low, high)
+            yield lowest
+            if (difference(lowest) or 0) * a < 0:
+                yield _bisected(difference, low, lowest)
+                yield _bisected(difference, lowest, high)
+
+
+@functools.lru_cache(maxsize=256)
+def _sampled(
+    left: Node, right: Node, name: str, number: int
+) -> tuple[tuple[float, float | None], ...]:
+    """Return numbers and the difference of two expressions there, if it depends on the name."""
+    if not (is_expression(left) and is_expression(right)):
+        return ()
+    others = [side for side in (left, right) if side != Symbol(name)]
+    if not any(name in symbols_of(side) for side in others):
+        return ()
+    return tuple((x, _difference(left, right, name, number, x)) for x in _SEARCHED)
+
+
+def _difference(left: Node, right: Node, name: str, number: int, x: float) -> float | None:
+    try:
+        a, b = (real_at(side, number, **{name: x}) for side in (left, right))
+    except OutOfRangeError:
+        return None
+    return None if a is None or b is None else a - b
+
+
+def _lowest(function: Callable[[float], float | None], low: float, high: float) -> float:
+    """Return the number between two at which the absolute value of a function is lowest."""
+    for _ in range(_THIRDS):
+        third = (high - low) / 3
+        values = [function(x) for x in (low + third, high - third)]
+        sizes = [math.inf if value is None else abs(value) for value in values]
+        low, high = (low, high - third) if sizes[0] < sizes[1] else (low + third, high)
+    return (low + high) / 2
 
 
 def _bisected(function: Callable[[float], float | None], low: float, high: float) -> float:
@@ -308,17 +364,14 @@ def _fits_relation(node: Relation, name: str, number: int, x: float) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _size(left: Node, right: Node, name: str, number: int) -> float:
-    """Return the size of the sides of a condition at some numbers, at most 1.
+    """Return the size of the sides of a condition at some numbers; 1 if it is above and below 1.
 
     What is far below it is a rounding error, and ``10^{-20} x`` is none.
     """
-    sizes = [
-        abs(value)
-        for x in _SIZED_AT
-        for side in (left, right)
-        if (value := real_at(side, number, **{name: x})) is not None and math.isfinite(value)
-    ]
-    return min(1.0, max(sizes, default=1.0))
+    found = [[real_at(side, number, **{name: x}) for side in (left, right)] for x in _SIZED_AT]
+    sizes = [max(abs(a), abs(b)) for a, b in found if a is not None and b is not None]
+    finite = [size for size in sizes if 0 < size < math.inf] or [1.0]
+    return min(max(finite), max(1.0, min(finite)))
 
 
 def _compare(sign: str, a: float, b: float, size: float = 1.0) -> bool:

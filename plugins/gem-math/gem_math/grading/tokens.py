@@ -151,7 +151,10 @@ def _tokens(text: str) -> Iterator[Token]:
             yield Token("word", piece, None, spaced)
         elif kind == "letters":
             after_value = bool(_VALUE_END.search(text, max(match.start() - 4, 0), match.start()))
-            yield from _letter_tokens(piece, spaced=spaced, after_value=after_value)
+            tokens = _letter_tokens(piece, spaced=spaced, after_value=after_value)
+            is_base = not after_value and text.startswith("^", position)
+            is_product = is_base or _is_argument(text, match)
+            yield from _factors(tokens) if is_product else tokens
         else:
             token = _simple_token(kind, piece, spaced=spaced)
             depth += (token.text in _OPENERS) - (token.text in _CLOSERS)
@@ -271,6 +274,24 @@ def _letter_tokens(run: str, *, spaced: bool, after_value: bool = True) -> Itera
         yield from _product_or_word(run, spaced=spaced)
 
 
+def _is_argument(text: str, match: re.Match[str]) -> bool:
+    r"""Return whether letters name a segment within braces, as in ``\frac{NO}{BO}``."""
+    around = text[match.start() - 1 : match.start()] + text[match.end() : match.end() + 1]
+    return around == "{}" and len(match[0]) == 2 and match[0].isupper()
+
+
+def _factors(tokens: Iterator[Token]) -> Iterator[Token]:
+    """Yield the letters of words as symbols, where a product is meant."""
+    for token in tokens:
+        is_word = token.kind == "word" and not is_unit(token.text)
+        yield from _symbols(token.text, spaced=token.spaced) if is_word else (token,)
+
+
+def _symbols(run: str, *, spaced: bool) -> Iterator[Token]:
+    for number, letter in enumerate(run):
+        yield Token("symbol", letter, None, spaced and number == 0)
+
+
 def _product_or_word(run: str, *, spaced: bool) -> Iterator[Token]:
     for length in (6, 4, 3, 2):
         head, rest = run[:length], run[length:]
@@ -285,5 +306,4 @@ def _product_or_word(run: str, *, spaced: bool) -> Iterator[Token]:
     elif len(run) > _LONGEST_PRODUCT:
         yield Token("word", run, None, spaced)
     else:
-        for number, letter in enumerate(run):
-            yield Token("symbol", letter, None, spaced and number == 0)
+        yield from _symbols(run, spaced=spaced)

@@ -85,7 +85,7 @@ _TABLE: dict[str, tuple[Fraction, str, str]] = {
     "₹": (_F(1), "₹", "rupee inr INR Rs"),
     "°": (_F(1), "°", "degree deg"),
     "rad": (_F(1), "rad", "radian"),
-    "%": (_F(1, 100), "%", "percent percentage"),
+    "%": (_F(1, 100), "%", "percent percentage pct"),
     "J": (_F(1), "J", "joule"),
     "kJ": (_F(1000), "J", "kilojoule"),
     "N": (_F(1), "N", "newton"),
@@ -206,7 +206,7 @@ def _read_product(text: str) -> tuple[Fraction, dict[str, int]] | None:
             parts.append((*known, int(match[2] or 1) * pending))
             pending = 1
         else:
-            noun.append(match[1].lower())
+            noun.append(word.lower())
     if noun:
         parts.append((Fraction(1), _singular(" ".join(noun)), 1))
     return _product(parts) if parts else None
