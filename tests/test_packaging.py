@@ -17,6 +17,9 @@ import gem_core
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "ci"))
+import distributions  # noqa: E402
+
 FOLDERS = [ROOT, *sorted(ROOT.glob("libs/*")), *sorted(ROOT.glob("plugins/*"))]
 
 
@@ -114,3 +117,8 @@ def test_every_distribution_has_the_same_version():
         gem_core.__version__,
     ]
     subprocess.run(checked, check=True)
+
+
+def test_every_distribution_is_in_the_lists_of_the_project():
+    text = distributions.FILE.read_text(encoding="utf-8")
+    assert distributions.listed(text) == text, "run `python tests/ci/distributions.py --write`"
