@@ -1,19 +1,24 @@
 """Optional members of environments, agents and tools, beyond their protocols.
 
-Code that uses one calls the function of this module, which says what happens without it. A type
-checker knows each of them by its protocol.
+Code that uses one calls the function of this module, which says what happens without it.
 
-=================  =========================  ======================================================
-member             of                         without it
-=================  =========================  ======================================================
-``seed``           the innermost environment  ``make(seed=)`` uses ``spawn(seed=)``
-``seed_actions``   the innermost environment  random actions of a group's episodes may be the same
-``reset_options``  the innermost environment  seeds may start the same task in two episodes
-``person``         the innermost environment  ``gem-core play`` shows what agents see
-``seed_episode``   an agent                   what the agent draws does not depend on the episode
-``arun``           a tool                     ``run`` runs where the environment is asynchronous too
-``in_order``       a tool                     calls of one action may run at the same time
-=================  =========================  ======================================================
+=============================  ===============  ================================================
+member                         of               without it
+=============================  ===============  ================================================
+``seed(seed)``                 the innermost    ``make(seed=)`` uses ``spawn(seed=)``
+                               environment
+``seed_actions(seed)``         the innermost    random actions of a group's episodes may be the
+                               environment      same
+``reset_options(number,``      the innermost    seeds may start the same task in two episodes;
+``seed=None) -> dict``         environment      these are the options of ``reset`` for an episode
+``person: Person``             the innermost    ``gem-core play`` shows what agents see
+                               environment
+``seed_episode(seed)``         an agent         what the agent draws does not depend on the
+                                                episode; called before its ``reset``
+``async arun(call)``           a tool           ``run`` runs where the environment is
+                                                asynchronous too
+``in_order: bool``             a tool           calls of one action may run at the same time
+=============================  ===============  ================================================
 """
 
 from collections.abc import Awaitable, Callable
@@ -25,12 +30,6 @@ from gem_core.observation import Info
 from gem_core.tool import Tool, ToolCall, ToolResult
 
 __all__ = [
-    "HasArun",
-    "HasInOrder",
-    "HasResetOptions",
-    "HasSeed",
-    "HasSeedActions",
-    "HasSeedEpisode",
     "Person",
     "person",
     "reset_options",
@@ -42,27 +41,6 @@ __all__ = [
 ]
 
 
-class HasSeed(Protocol):
-    """An environment whose random stream can be seeded in place."""
-
-    def seed(self, seed: int) -> None:
-        """Make the next ``reset()`` and all that follow it repeatable."""
-
-
-class HasSeedActions(Protocol):
-    """An environment whose random actions come from a stream that can be seeded separately."""
-
-    def seed_actions(self, seed: int) -> None:
-        """Seed the stream of ``sample_random_action``."""
-
-
-class HasResetOptions(Protocol):
-    """An environment whose tasks can be listed, such as the rows of a dataset."""
-
-    def reset_options(self, number: int, seed: int | None = None) -> dict[str, Any]:
-        """Return the options of ``reset`` for episode ``number`` of the run with this seed."""
-
-
 class Person(Protocol):
     """The value of ``person``: what a person sees and types in ``gem-core play``."""
 
@@ -71,27 +49,6 @@ class Person(Protocol):
 
     def typed(self, text: str) -> str:
         r"""Return the content of the ``\boxed{}`` that a person means by a text."""
-
-
-class HasSeedEpisode(Protocol):
-    """An agent that draws random numbers."""
-
-    def seed_episode(self, seed: int) -> None:
-        """Take the seed for what the agent draws in the next episode; called before ``reset``."""
-
-
-class HasArun(Protocol):
-    """A tool with a coroutine function that takes the place of ``run`` where it can be awaited."""
-
-    async def arun(self, call: ToolCall) -> ToolResult:
-        """Run a call without holding up the event loop."""
-
-
-class HasInOrder(Protocol):
-    """A tool that says whether its calls build on one another."""
-
-    in_order: bool
-    """Whether calls of one action wait for each other instead of running at the same time."""
 
 
 def seeded(env: Env, seed: int) -> Env:
