@@ -81,6 +81,16 @@ def test_show_tells_parameters_rewards_and_an_example():
     assert described["metadata"]["license"] == "Apache-2.0"
 
 
+def test_the_kinds_themselves_are_listed():
+    lines = ok("list", "--kind", "kinds", "a*").splitlines()
+    assert lines[1].split() == ["agents", "agents", "that", "act", "in", "environments", "agent"]
+    kinds = json.loads(ok("list", "--kind", "kinds", "--format", "json"))
+    assert {"envs", "losses", "machines"} <= {kind["id"] for kind in kinds}
+    done = gem("list", "--kind", "tool")
+    assert done.returncode == 1
+    assert "Unknown kind 'tool'. Did you mean 'tools'" in done.stderr
+
+
 def test_an_unknown_id_gets_near_names_and_no_traceback():
     for args in (
         ("show", "game:GuessTheNumbr-v0-easy"),

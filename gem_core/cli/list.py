@@ -1,6 +1,7 @@
 """``gem-core list``: the environments, tools, wrappers, agents and so on that are installed."""
 
 import contextlib
+import fnmatch
 import inspect
 import sys
 
@@ -17,6 +18,8 @@ from gem_core.specs import COMMANDS, ENVS, Spec
 
 __all__ = ["command"]
 
+KINDS = "kinds"
+"""What ``--kind`` takes to list the kinds themselves."""
 PIPE_WIDTH = 200
 """The width of output that does not go to a terminal, so that no line is broken."""
 
@@ -36,14 +39,16 @@ PIPE_WIDTH = 200
 @format_option()
 def command(pattern: str, kind: str, form: str, *, is_long: bool) -> None:
     """List what is installed. PATTERN may contain * and ?."""
+    if kind == KINDS:
+        _list_kinds(pattern, form)
+        return
     of_kind = default_registry().kind(kind)
     specs: list[Spec] = default_registry().list(of_kind, pattern)
     if form == "json":
         fields = ("id", "entry_point", "kwargs", "description", "source")
-        rows = [{name: getattr(spec, name) for name in fields} for spec in specs]
-        print_json(rows)
+        print_json([{name: getattr(spec, name) for name in fields} for spec in specs])
         return
-    console = Terminal(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    console = _console()
     if not specs:
         hint = install_hint(of_kind.name, pattern)
         console.print(f"No {kind} match {pattern!r}. {hint}".strip())
@@ -60,6 +65,24 @@ def command(pattern: str, kind: str, form: str, *, is_long: bool) -> None:
         table.add_row(spec.id, spec.description, *more)
     console.print(table)
     console.print(f"\n{len(specs)} {kind}.", style="dim")
+
+
+def _list_kinds(pattern: str, form: str) -> None:
+    kinds = [one for one in default_registry().kinds() if fnmatch.fnmatchcase(one.id, pattern)]
+    if form == "json":
+        fields = ("id", "name", "description", "group")
+        print_json([{name: getattr(kind, name) for name in fields} for kind in kinds])
+        return
+    table = Table(box=None, pad_edge=False)
+    for heading in ("id", "description", "key of Hydra"):
+        table.add_column(heading)
+    for kind in kinds:
+        table.add_row(kind.id, kind.description, kind.group)
+    _console().print(table)
+
+
+def _console() -> Terminal:
+    return Terminal(width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
 def _parameters(spec: Spec) -> str:
