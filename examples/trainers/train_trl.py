@@ -2,7 +2,7 @@
 
 Needs: pip install 'gem-adapters[trl]' gem-games. A tiny model for a computer without a GPU::
 
-    gem-core make-model tiny --env game:GuessTheNumber-v0-easy
+    gem-core make-model game:GuessTheNumber-v0-easy out=tiny
     gem-core train sft model=tiny env=game/GuessTheNumber-v0-easy 'skill=[0.1,0.1,1]' out=warm
     python examples/trainers/train_trl.py --model warm/model --steps 60 --lr 1e-3
 """

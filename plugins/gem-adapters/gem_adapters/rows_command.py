@@ -1,62 +1,78 @@
 """``gem-core rows``: write a dataset of episodes for a trainer."""
 
-import json
+from collections.abc import Mapping
+from typing import Any
 
 import click
+from pydantic import Field
 
 from gem_adapters.rows import LAYOUTS, rows
 from gem_core.errors import ConfigError
 from gem_core.options import message_of
+from gem_core.plugins import default_registry
+from gem_core.specs import ENVS
+from gem_rollout.commands import CommandKeys, HydraCommand, Job, env_factories
 
 __all__ = ["command"]
 
-_EPILOG = """\b
-Examples:
-  gem-core rows game:GuessTheNumber-v0-easy -n 4096 --layout verl --out train.parquet
-  gem-core rows math:GSM8K -n 1000 --layout openrlhf --out rows.jsonl
-  gem-core rows game:Sudoku-v0-easy -n 8 --env-kwargs '{"max_turns": 5}' --out rows.jsonl
-"""
+
+class RowsKeys(CommandKeys):
+    """The keys of ``gem-core rows``."""
+
+    episodes: int = Field(default=1000, ge=1)
+    """The number of rows; each stands for an episode: its environment, seed and number."""
+    seed: int = Field(default=0, ge=0)
+    """Seed of the run whose episodes these are."""
+    layout: str = Field(
+        default="plain", description=f"The trainer that reads the rows: {', '.join(LAYOUTS)}."
+    )
+    file: str = Field(min_length=1)
+    """The file to write: .jsonl or .parquet."""
 
 
-@click.command(epilog=_EPILOG)
-@click.argument("env")
-@click.option(
-    "-n",
-    "count",
-    type=click.IntRange(min=1),
-    default=1000,
-    show_default=True,
-    help="Number of rows.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Seed of the run whose episodes these are.",
-)
-@click.option("--env-kwargs", default="{}", help="Parameters of the environment, as JSON.")
-@click.option(
-    "--layout",
-    type=click.Choice(list(LAYOUTS)),
-    default="plain",
-    show_default=True,
-    help="The trainer that reads the rows.",
-)
-@click.option("--out", required=True, help="The file: .jsonl or .parquet.")
-def command(env: str, count: int, seed: int, env_kwargs: str, layout: str, out: str) -> None:
-    """Write episodes of ENV as rows that a trainer reads.
-
-    Each row stands for one episode: its environment, seed and number.
-    """
+def _write(job: Job[RowsKeys]) -> None:
+    """Write episodes of an environment as rows that a trainer reads."""
+    keys = job.keys
+    if job.config.get("tools") or job.config.get("wrappers"):
+        raise ConfigError(
+            "A row names an environment and its parameters: tools and wrappers are the trainer's."
+        )
+    factories = env_factories(job.config)
+    if len(factories) != 1 or job.config.get("mixture"):
+        raise ConfigError("rows takes one environment: write a file for each.")
+    (factory,) = factories
+    kwargs = _changed(factory.spec.id, factory.spec.kwargs)
     try:
-        kwargs = json.loads(env_kwargs)
-    except ValueError as error:
-        raise ConfigError(f"--env-kwargs is not JSON: {error}") from error
-    if not isinstance(kwargs, dict):
-        raise ConfigError(f"--env-kwargs must be a JSON object; got {env_kwargs}.")
-    try:
-        found = rows(env, count, seed=seed, env_kwargs=kwargs, layout=layout, path=out)
+        found = rows(
+            factory.spec.id,
+            keys.episodes,
+            seed=keys.seed,
+            env_kwargs=kwargs,
+            layout=keys.layout,
+            path=keys.file,
+        )
     except OSError as error:
-        raise ConfigError(f"{out} cannot be written: {message_of(error)}") from error
-    click.echo(f"{len(found):,} rows in {out}")
+        raise ConfigError(f"{keys.file} cannot be written: {message_of(error)}") from error
+    if job.form == "json":
+        job.print_json({"rows": len(found), "file": keys.file})
+    else:
+        click.echo(f"{len(found):,} rows in {keys.file}")
+
+
+def _changed(env_id: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that differ from those of the environment's spec."""
+    usual = default_registry().find(ENVS, env_id).parameters()
+    return {name: value for name, value in kwargs.items() if usual.get(name, ...) != value}
+
+
+command = HydraCommand(
+    "rows",
+    _write,
+    RowsKeys,
+    agents=None,
+    examples=[
+        "gem-core rows game:GuessTheNumber-v0-easy episodes=4096 layout=verl file=train.parquet",
+        "gem-core rows math:GSM8K layout=openrlhf file=rows.jsonl",
+        "gem-core rows game:Sudoku-v0-easy episodes=8 env.max_turns=5 file=rows.jsonl",
+    ],
+)

@@ -1,10 +1,8 @@
 """Datasets of episodes for trainers."""
 
 import json
-from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from gem_adapters.rows import LAYOUTS, rows
 from gem_adapters.rows_command import command
@@ -63,24 +61,27 @@ def test_bad_input_is_an_error(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_command_writes_a_file_and_says_how_many_rows(tmp_path: Path):
+@pytest.mark.slow
+def test_the_command_writes_a_file_and_says_how_many_rows(tmp_path, capsys):
     file = tmp_path / "rows.jsonl"
-    arguments = [GAME, "-n", "4", "--layout", "openrlhf", "--out", str(file)]
-    result = CliRunner().invoke(command, [*arguments, "--env-kwargs", '{"max_turns": 3}'])
-    assert (result.exit_code, result.output) == (0, f"4 rows in {file}\n")
-    assert len(file.read_text().splitlines()) == 4
+    words = [GAME, "episodes=4", "layout=openrlhf", f"file={file}", "env.max_turns=3"]
+    assert command.main(words, standalone_mode=False) == 0
+    assert capsys.readouterr().out == f"4 rows in {file}\n"
+    labels = [json.loads(json.loads(line)["label"]) for line in file.read_text().splitlines()]
+    assert [one["env_kwargs"] for one in labels] == [{"max_turns": 3}] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("words", "message"),
     [
-        (["--env-kwargs", "{"], "not JSON"),
-        (["--env-kwargs", "[1]"], "must be a JSON object"),
-        (["--out", "/dev/null/rows.jsonl"], "cannot be written"),
+        ([GAME, "layout=verk"], "no layout 'verk'. Did you mean 'verl'"),
+        ([GAME, "file=/dev/null/rows.jsonl"], "cannot be written"),
+        ([GAME, "tools=[python]"], "tools and wrappers are the trainer's"),
+        (["game:*-easy"], "rows takes one environment"),
     ],
 )
-def test_the_command_explains_bad_input(tmp_path, arguments, words):
-    out = [] if "--out" in arguments else ["--out", str(tmp_path / "rows.jsonl")]
-    result = CliRunner().invoke(command, [GAME, "-n", "1", *out, *arguments])
-    assert isinstance(result.exception, ConfigError)
-    assert words in str(result.exception)
+def test_the_command_explains_bad_input(tmp_path, capsys, words, message):
+    out = [f"file={tmp_path / 'rows.jsonl'}"]
+    assert command.main(out + words, standalone_mode=False) == 1
+    assert message in capsys.readouterr().err

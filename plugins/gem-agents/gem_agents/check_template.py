@@ -10,7 +10,7 @@ from rich.text import Text
 from gem_agents.template_checks import Finding, check_template
 from gem_core.console import Terminal
 from gem_core.errors import ConfigError
-from gem_core.options import json_alone, print_json
+from gem_core.options import format_option, print_json
 from gem_rollout.models.pretrained import pretrained_options
 
 __all__ = ["command", "load_tokenizer"]
@@ -18,39 +18,33 @@ __all__ = ["command", "load_tokenizer"]
 _STYLES = {"ok": "green", "breaks": "red", "refused": "yellow"}
 
 
-@click.command()
+@click.command(
+    epilog="\b\nExamples:\n"
+    "  gem-core check-template Qwen/Qwen3-8B\n"
+    "  gem-core check-template Qwen/Qwen3-8B template.enable_thinking=false --format json\n"
+    "  gem-core check-template runs/tiny chat_template=own.jinja"
+)
 @click.argument("model")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option(
-    "--set",
-    "variables",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Set a template variable, such as enable_thinking=false; may be repeated.",
-)
-@click.option(
-    "--chat-template",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Use the template in this file instead of the model's own.",
-)
-def command(
-    model: str, *, as_json: bool, variables: tuple[str, ...], chat_template: Path | None
-) -> None:
+@click.argument("words", nargs=-1, metavar="[KEY=VALUE]...")
+@format_option()
+def command(model: str, words: tuple[str, ...], form: str) -> None:
     """Check that the chat template of MODEL preserves the tokens of earlier turns.
 
     MODEL is a folder, or a name on the hub. The exit status is 1 if a conversation breaks.
+    template.NAME=VALUE sets a variable of the template, and chat_template=FILE uses the template in
+    a file instead of the model's own.
     """
-    with json_alone("json" if as_json else ""):
-        tokenizer = load_tokenizer(model)
-        if chat_template is not None:
-            tokenizer.chat_template = chat_template.read_text(encoding="utf-8")
-        if not tokenizer.chat_template:
-            raise ConfigError(f"The tokenizer of {model!r} has no chat template.")
-        findings = check_template(tokenizer, **dict(map(_variable, variables)))
-        if as_json:
-            print_json([finding.to_dict() for finding in findings])
-        else:
-            _print(findings)
+    given = dict(map(_read, words))
+    tokenizer = load_tokenizer(model)
+    if file := given.pop("chat_template", None):
+        tokenizer.chat_template = Path(file).read_text(encoding="utf-8")
+    if not tokenizer.chat_template:
+        raise ConfigError(f"The tokenizer of {model!r} has no chat template.")
+    findings = check_template(tokenizer, **given)
+    if form == "json":
+        print_json([finding.to_dict() for finding in findings])
+    else:
+        _print(findings)
     if any(finding.status == "breaks" for finding in findings):
         sys.exit(1)
 
@@ -79,10 +73,12 @@ def load_tokenizer(model: str) -> Any:
         raise ConfigError(f"The tokenizer of {model!r} cannot be loaded: {first}") from error
 
 
-def _variable(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ConfigError(f"--set must have the form NAME=VALUE; got {text!r}.")
+def _read(word: str) -> tuple[str, Any]:
+    """Return a variable of the template and its value, or ``chat_template`` and its file."""
+    key, equals, value = word.partition("=")
+    name = key.removeprefix("template.")
+    if not equals or (name == key) is not (key == "chat_template"):
+        raise ConfigError(f"Write template.NAME=VALUE or chat_template=FILE; got {word!r}.")
     return name, {"true": True, "false": False}.get(value.lower(), value)
 
 

@@ -242,7 +242,7 @@ class TestCommand:
 
     def test_the_json_of_check_template_has_the_tokens(self, run_command, folder, tmp_path):
         (tmp_path / "own.jinja").write_text(TRIMS)
-        arguments = ("--chat-template", "own.jinja", "--set", "keep=true", "--json")
+        arguments = ("chat_template=own.jinja", "template.keep=true", "--format=json")
         printed = run_command("check-template", folder(CHAT_TEMPLATE), *arguments, status=1)
         found = {one["name"]: one for one in json.loads(printed)}
         assert set(found) == NAMES

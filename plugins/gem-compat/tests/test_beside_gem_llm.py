@@ -124,6 +124,6 @@ def test_gem_llm_is_noticed_beside_gem_compat_and_the_remedy_works(wheels, tmp_p
         said = environment.run("-c", code + MAKE)
         assert "theirs\n" in said
         assert "plugin gem-compat: InstallationError: gem-compat and gem-llm are both inst" in said
-        doctor = environment.run("-m", "gem_core", "doctor", "--json")
+        doctor = environment.run("-m", "gem_core", "doctor", "--format=json")
         assert '"gem-compat"' in doctor
         assert "pip uninstall gem-llm gem-compat" in doctor

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from gem_core.console import Terminal
 from gem_core.errors import MachineError, SandboxError
-from gem_core.options import json_alone, print_json
+from gem_core.options import format_option, print_json
 from gem_core.plugins import default_registry, load_plugins
 from gem_core.specs import Spec
 from gem_sandbox.docker import connect, make_image
@@ -179,7 +179,7 @@ def _table(findings: Sequence[Finding]) -> Table:
 
 
 @click.command(epilog="\b\nExamples:\n  gem-core doctor\n  gem-core doctor --make-image")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@format_option()
 @click.option(
     "--make-image",
     "making",
@@ -189,20 +189,19 @@ def _table(findings: Sequence[Finding]) -> Table:
 @click.option(
     "--package", "packages", multiple=True, help="An installed package to include in the image."
 )
-def command(*, as_json: bool, making: bool, packages: tuple[str, ...]) -> None:
+def command(*, form: str, making: bool, packages: tuple[str, ...]) -> None:
     """Report which sandboxes and machines work here, and which plugins have a problem.
 
     Exit with status 1 if no isolated sandbox works.
     """
     if packages and not making:
         raise click.UsageError("--package chooses what --make-image puts into the image: add it.")
-    with json_alone("json" if as_json else ""):
-        if making:
-            make_image(connect(), packages=packages)
-        findings = examine()
-        if as_json:
-            print_json([asdict(finding) for finding in findings])
-        else:
-            Terminal().print(_table(findings))
+    if making:
+        make_image(connect(), packages=packages)
+    findings = examine()
+    if form == "json":
+        print_json([asdict(finding) for finding in findings])
+    else:
+        Terminal().print(_table(findings))
     if not _isolates(findings):
         sys.exit(1)

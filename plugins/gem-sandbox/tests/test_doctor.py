@@ -14,7 +14,9 @@ from gem_sandbox.warm.tiers import TIERS, why_not
 
 pytestmark = pytest.mark.slow
 Rows = dict[tuple[str, str], dict[str, object]]
-_NO_NAMESPACES = 'echo 0 > /proc/sys/user/max_user_namespaces && "$0" -m gem_core doctor --json'
+_NO_NAMESPACES = (
+    'echo 0 > /proc/sys/user/max_user_namespaces && "$0" -m gem_core doctor --format json'
+)
 
 
 def rows_of(done: subprocess.CompletedProcess[str]) -> Rows:
@@ -24,13 +26,13 @@ def rows_of(done: subprocess.CompletedProcess[str]) -> Rows:
 def findings(**environ: str) -> Rows:
     for tier in TIERS:
         why_not(tier)  # what works is found once, so not in this environment
-    return rows_of(gem("doctor", "--json", env=environ))
+    return rows_of(gem("doctor", "--format=json", env=environ))
 
 
 @pytest.fixture(scope="module")
 def found() -> subprocess.CompletedProcess[str]:
     """What the command finds here."""
-    command = [sys.executable, "-m", "gem_core", "doctor", "--json"]
+    command = [sys.executable, "-m", "gem_core", "doctor", "--format=json"]
     return subprocess.run(command, check=False, capture_output=True, text=True)
 
 

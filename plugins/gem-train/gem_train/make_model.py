@@ -6,22 +6,21 @@ text takes many tokens.
 
 import importlib.util
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import click
+from pydantic import Field
 
 from gem_core.api import make_agent
 from gem_core.console import Terminal
 from gem_core.errors import ConfigError
-from gem_core.factory import EnvFactory, make_factory
+from gem_core.factory import EnvFactory
 from gem_core.observation import visible_text
-from gem_core.plugins import default_registry
-from gem_core.specs import ENVS, EnvSpec
 from gem_rollout import Trajectory, collect
+from gem_rollout.commands import RUN_FOLDER, CommandKeys, HydraCommand, Job, env_factories
 from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
 from gem_rollout.models.tiny_vision_model import save_tiny_vision_model
 from gem_rollout.models.vision import load_with_processor
@@ -89,104 +88,56 @@ class ModelInfo:
     action_tokens: list[str]
 
 
-@click.command(
-    epilog="\b\nExamples:\n"
-    "  gem-core make-model tiny --env 'game:GuessTheNumber*'\n"
-    "  gem-core make-model small --env 'game:*-easy' --size small --vocab 1024\n"
-    "  gem-core make-model tools --env math:Sample --tool python --context 4096\n"
-    "  gem-core train sft model=tiny env=game/GuessTheNumber-v0-easy skill=0.4 out=runs/warm"
-)
-@click.argument("out", type=click.Path(path_type=Path))
-@click.option(
-    "--env",
-    "patterns",
-    multiple=True,
-    required=True,
-    metavar="PATTERN",
-    help="Id or pattern of environments to train the tokenizer on; may be repeated.",
-)
-@click.option(
-    "--tool",
-    "tools",
-    multiple=True,
-    metavar="ID",
-    help="Tool to add to the environments; may be repeated.",
-)
-@click.option(
-    "--size",
-    type=click.Choice(list(SIZES)),
-    default="tiny",
-    show_default=True,
-    help="Size of the model.",
-)
-@click.option("--hidden", type=click.IntRange(min=1), help="Hidden size.")
-@click.option("--layers", type=click.IntRange(min=1), help="Number of layers.")
-@click.option("--heads", type=click.IntRange(min=1), help="Attention heads per layer.")
-@click.option(
-    "--vocab",
-    type=click.IntRange(min=300),
-    default=512,
-    show_default=True,
-    help="Most tokens of the vocabulary.",
-)
-@click.option(
-    "--context",
-    type=click.IntRange(min=16),
-    default=2048,
-    show_default=True,
-    help="Context length in tokens.",
-)
-@click.option(
-    "--episodes",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    help="Episodes of each environment for each of the oracle and random agents.",
-)
-@click.option("--vision", is_flag=True, help="Make a model that reads images, and its processor.")
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Seed of the weights and of the episodes.",
-)
-@click.option("--overwrite", is_flag=True, help="Replace a model at OUT.")
-def command(
-    out: Path,
-    *,
-    patterns: tuple[str, ...],
-    tools: tuple[str, ...],
-    size: str,
-    hidden: int | None,
-    layers: int | None,
-    heads: int | None,
-    vocab: int,
-    context: int,
-    episodes: int,
-    vision: bool,
-    seed: int,
-    overwrite: bool,
-) -> None:
-    """Make a small model with random weights and its tokenizer in the folder OUT."""
-    _check_free(out, overwrite=overwrite)
+class ModelKeys(CommandKeys):
+    """The keys of ``gem-core make-model``."""
+
+    size: Literal["tiny", "small", "medium", "large"] = "tiny"
+    """Size of the model."""
+    hidden: int | None = Field(default=None, ge=1)
+    """Hidden size; null for that of the size."""
+    layers: int | None = Field(default=None, ge=1)
+    """Number of layers; null for that of the size."""
+    heads: int | None = Field(default=None, ge=1)
+    """Attention heads per layer; null for those of the size."""
+    vocab: int = Field(default=512, ge=300)
+    """Most tokens of the vocabulary."""
+    context: int = Field(default=2048, ge=16)
+    """Context length in tokens."""
+    episodes: int = Field(default=20, ge=1)
+    """Episodes of each environment for each of the oracle and random agents."""
+    vision: bool = False
+    """Make a model that reads images, and its processor."""
+    seed: int = Field(default=0, ge=0)
+    """Seed of the weights and of the episodes."""
+    overwrite: bool = False
+    """Replace a model in the folder."""
+    out: str = RUN_FOLDER
+    """The folder of the model."""
+
+
+def _make(job: Job[ModelKeys]) -> None:
+    """Make a small model with random weights, and a tokenizer for some environments."""
+    keys, out = job.keys, job.folder
+    _check_free(out, overwrite=keys.overwrite)
     if importlib.util.find_spec("transformers") is not None:
         import transformers  # noqa: PLC0415 - optional, and takes seconds
 
         transformers.utils.logging.disable_progress_bar()
-    base = SIZES[size]
-    factories = [make_factory(spec, tools=tools) for spec in _specs(patterns)]
+    base, factories = SIZES[keys.size], env_factories(job.config)
     info = make_model(
         out,
         factories,
-        size=Size(hidden or base.hidden, layers or base.layers, heads or base.heads),
-        vocab=vocab,
-        context=context,
-        episodes=episodes,
-        vision=vision,
-        seed=seed,
+        size=Size(keys.hidden or base.hidden, keys.layers or base.layers, keys.heads or base.heads),
+        vocab=keys.vocab,
+        context=keys.context,
+        episodes=keys.episodes,
+        vision=keys.vision,
+        seed=keys.seed,
     )
-    _print_info(out, info, context, factories)
+    if job.form == "json":
+        job.print_json({"model": str(out), **asdict(info)})
+    else:
+        _print_info(out, info, keys.context, factories)
 
 
 def make_model(
@@ -286,20 +237,6 @@ def _lengths(tokenizer: Any, texts: list[str]) -> tuple[int, int]:
     return length(chat[:1], ask=True), length(chat, ask=False)
 
 
-def _specs(patterns: Iterable[str]) -> list[EnvSpec]:
-    """Return the environments that match, sorted by id.
-
-    Raises:
-        UnknownIdError: A pattern matches no environment.
-    """
-    specs: dict[str, EnvSpec] = {}
-    for pattern in patterns:
-        found = default_registry().list(ENVS, pattern)
-        found = found or [default_registry().find(ENVS, pattern)]
-        specs.update((spec.id, spec) for spec in found)
-    return [specs[env_id] for env_id in sorted(specs)]
-
-
 def _check_free(out: Path, *, overwrite: bool) -> None:
     """Refuse a folder that is not empty, except a model that may be replaced.
 
@@ -311,7 +248,7 @@ def _check_free(out: Path, *, overwrite: bool) -> None:
     if not (out / "config.json").is_file():
         raise ConfigError(f"{out} exists and is not a model: choose another folder.")
     if not overwrite:
-        raise ConfigError(f"{out} holds a model: add --overwrite, or choose another folder.")
+        raise ConfigError(f"{out} holds a model: add overwrite=true, or choose another folder.")
 
 
 def _print_info(out: Path, info: ModelInfo, context: int, factories: Sequence[EnvFactory]) -> None:
@@ -328,6 +265,20 @@ def _print_info(out: Path, info: ModelInfo, context: int, factories: Sequence[En
     )
     write(f"Example:     {info.action!r} is {' '.join(map(repr, info.action_tokens))}")
     if info.episode_tokens > context:
-        write("Episodes exceed the context length: raise --context or --vocab.", "yellow")
-    env = factories[0].spec.id.replace(":", "/", 1)
-    write(f"Next: gem-core train sft model={out} env={env} skill=0.5 out=runs/warm", "dim")
+        write("Episodes exceed the context length: raise context= or vocab=.", "yellow")
+    env = factories[0].spec.id
+    write(f"Next: gem-core train sft model={out} {env} skill=0.5 out=runs/warm", "dim")
+
+
+command = HydraCommand(
+    "make-model",
+    _make,
+    ModelKeys,
+    agents=None,
+    examples=[
+        "gem-core make-model 'game:GuessTheNumber*' out=tiny",
+        "gem-core make-model 'game:*-easy' size=small vocab=1024 out=small",
+        "gem-core make-model math:Sample tools=[python] context=4096 out=tools",
+        "gem-core train sft model=tiny game:GuessTheNumber-v0-easy skill=0.4 out=runs/warm",
+    ],
+)

@@ -150,7 +150,7 @@ command = HydraCommand(
     SFTKeys,
     agents=None,
     examples=[
-        "gem-core make-model tiny --env 'game:GuessTheNumber*'",
+        "gem-core make-model 'game:GuessTheNumber*' out=tiny",
         "gem-core train sft model=tiny game:GuessTheNumber-v0-easy skill=0.4 out=runs/warm",
         "gem-core train sft model=tiny 'game:*-easy' skill=[0,0.5,1] steps=1000 lr=6e-4",
         "gem-core train sft model=NAME math:Sample tools=[python] epochs=3 lr=1e-5 +lora.r=16",

@@ -145,7 +145,7 @@ command = HydraCommand(
     prepare=_prepare,
     subcommands={"sft": "gem_train.sft_command:command"},
     examples=[
-        "gem-core make-model tiny --env 'game:GuessTheNumber*'",
+        "gem-core make-model 'game:GuessTheNumber*' out=tiny",
         "gem-core train sft model=tiny game:GuessTheNumber-v0-easy skill=0.4 out=runs/warm",
         "gem-core train algo=rebn game:GuessTheNumber-v0-easy model=runs/warm/model optim.lr=1e-3",
         "gem-core train algo=grpo rollout.group_size=8 rg:leg_counting model=NAME +lora.r=16",

@@ -1,22 +1,18 @@
 """``gem-core make-model``, and the tokens of its models."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
-from click.testing import CliRunner
+from cli import gem
 from hypothesis import given
 from hypothesis import strategies as st
 from plays import GAME, SOME
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from gem_core.env import BaseEnv
-from gem_core.errors import ConfigError, UnknownIdError
+from gem_core.errors import ConfigError
 from gem_core.factory import make_factory
 from gem_core.specs import EnvSpec
 from gem_rollout.models.tiny_model import save_tiny_model
-from gem_train.make_model import SIZES, Size, command, make_model
+from gem_train.make_model import SIZES, Size, make_model
 
 EASY = [make_factory(GAME), make_factory("game:TowerofHanoi-v0-easy")]
 
@@ -36,8 +32,8 @@ def words(tokenizer, text):
     return [tokenizer.decode([one]) for one in tokenizer.encode(text, add_special_tokens=False)]
 
 
-def run(*args):
-    return CliRunner().invoke(command, list(map(str, args)), catch_exceptions=False)
+def run(*words):
+    return gem("make-model", *words)
 
 
 def test_the_printed_description_of_a_model_is_right(made, tokenizer):
@@ -96,32 +92,32 @@ def test_sizes_are_about_as_large_as_they_say(tmp_path, size, low, high):
 
 def test_the_command_describes_the_model_and_the_next_step(tmp_path):
     out = tmp_path / "tiny"
-    done = run(out, "--env", "game:GuessTheNumber-v0*", "--episodes", 2, "--layers", 1)
-    assert done.exit_code == 0
-    assert "random parameters" in done.output
-    assert "'\\boxed{' " in done.output.replace("\\\\", "\\")
-    assert f"Next: gem-core train sft model={out}" in done.output
+    done = run("game:GuessTheNumber-v0*", "episodes=2", "layers=1", f"out={out}")
+    assert done.returncode == 0, done.stderr
+    assert "random parameters" in done.stdout
+    assert "'\\boxed{' " in done.stdout.replace("\\\\", "\\")
+    assert f"Next: gem-core train sft model={out}" in done.stdout
     assert AutoModelForCausalLM.from_pretrained(out).config.num_hidden_layers == 1
 
 
 def test_texts_of_tools_are_learned_too(tmp_path):
     out = tmp_path / "tools"
-    run(out, "--env", GAME, "--tool", "python", "--episodes", 2, "--layers", 1, "--vocab", 1024)
+    run(GAME, "tools=[python]", "episodes=2", "layers=1", "vocab=1024", f"out={out}")
     assert words(AutoTokenizer.from_pretrained(out), "</python>") == ["</python>"]
 
 
 def test_episodes_that_exceed_the_context_are_reported(tmp_path):
-    done = run(tmp_path / "x", "--env", GAME, "--episodes", 2, "--layers", 1, "--context", 64)
-    assert "Episodes exceed the context length" in done.output
+    done = run(GAME, "episodes=2", "layers=1", "context=64", f"out={tmp_path / 'x'}")
+    assert "Episodes exceed the context length" in done.stdout
 
 
 def test_a_model_that_is_there_is_replaced_only_on_demand(tmp_path):
     out = tmp_path / "tiny"
-    arguments = (out, "--env", GAME, "--episodes", 1, "--layers", 1)
-    run(*arguments)
-    with pytest.raises(ConfigError, match="add --overwrite"):
-        run(*arguments)
-    assert run(*arguments, "--overwrite", "--hidden", 32, "--heads", 2).exit_code == 0
+    words = (GAME, "episodes=1", "layers=1", f"out={out}")
+    run(*words)
+    done = run(*words)
+    assert (done.returncode, "add overwrite=true" in done.stderr) == (1, True)
+    assert run(*words, "overwrite=true", "hidden=32", "heads=2").returncode == 0
     assert AutoModelForCausalLM.from_pretrained(out).config.hidden_size == 32
 
 
@@ -133,15 +129,16 @@ def test_a_folder_that_is_not_a_model_is_never_replaced(tmp_path, kind):
         (out / "thesis.txt").write_text("precious")
     else:
         out.write_text("precious")
-    with pytest.raises(ConfigError, match="is not a model"):
-        run(out, "--env", GAME, "--overwrite")
+    done = run(GAME, "overwrite=true", f"out={out}")
+    assert done.returncode == 1
+    assert ("is not a model" if kind == "folder" else "out is a folder") in done.stderr
+    assert "precious" in (out / "thesis.txt" if kind == "folder" else out).read_text()
 
 
 def test_an_id_that_matches_nothing_is_an_error_with_near_names(tmp_path):
-    with pytest.raises(UnknownIdError, match=r"Did you mean 'game:GuessTheNumber-v0"):
-        run(tmp_path / "x", "--env", "game:GuesTheNumber-v0")
-    with pytest.raises(UnknownIdError, match="pithon"):
-        run(tmp_path / "x", "--env", GAME, "--tool", "pithon")
+    out = f"out={tmp_path / 'x'}"
+    assert "Did you mean 'game:GuessTheNumber-v0" in run("game:GuesTheNumber-v0", out).stderr
+    assert "pithon" in run(GAME, "tools=[pithon]", out).stderr
 
 
 class Broken(BaseEnv):
@@ -166,17 +163,6 @@ def test_sizes_that_do_not_go_together_are_refused(tmp_path, size):
 
 
 @pytest.mark.slow
-def test_gem_core_has_the_command(tmp_path):
-    done = subprocess.run(
-        [Path(sys.executable).parent / "gem-core", "make-model", "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "gem-core make-model tiny --env 'game:GuessTheNumber*'" in done.stdout
-
-
-@pytest.mark.slow
 def test_a_model_that_reads_images_can_be_made(tmp_path):
     """It plays the environment that its tokenizer was made for."""
     from vision_models import play, rows_factory
@@ -192,6 +178,6 @@ def test_a_model_that_reads_images_can_be_made(tmp_path):
 
 @pytest.mark.slow
 def test_the_command_makes_a_model_that_reads_images(tmp_path):
-    result = run(tmp_path / "sees", "--env", GAME, "--episodes", 2, "--vision")
-    assert "random parameters" in result.output
+    done = run(GAME, "episodes=2", "vision=true", f"out={tmp_path / 'sees'}")
+    assert "random parameters" in done.stdout
     assert (tmp_path / "sees" / "processor_config.json").is_file()
