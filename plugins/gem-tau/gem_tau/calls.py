@@ -33,7 +33,7 @@ class JsonCalls(BaseCallFormat):
     """
 
     def instructions(self, functions: Sequence[Function]) -> str:
-        """Return how to call, with the schemas."""
+        """Return the instructions on how to call, with the schemas."""
         return "\n".join([_HOW, *(json.dumps(one.to_openai()["function"]) for one in functions)])
 
     def read(self, action: Action) -> Reading:
@@ -107,7 +107,7 @@ def read(call_format: CallFormat, action: Action) -> tuple[CallFormat, Reading]:
 def shown(
     tool: str, call_format: CallFormat, reading: Reading, results: Sequence[CallResult]
 ) -> tuple[str, Info]:
-    """Return what an agent sees of its calls, and the info of its turn.
+    """Return the observation after calls, and the info of the turn.
 
     Args:
         tool: The name of what has the functions.

@@ -13,7 +13,7 @@ from gem_core.factory import EnvFactory
 from gem_rollout import Component, collect
 from gem_rollout.commands import INTERRUPTED, CommandKeys, HydraCommand, Job, envs_by_name
 from gem_rollout.commands.progress import print_line, progress_bar
-from gem_tau.floors import IDLERS, free_tasks
+from gem_tau.floors import IDLE_AGENTS, free_tasks
 from gem_tau.oracle import DialogueOracle
 from gem_tau.outcomes import Outcome, dialogue_of, first_tasks, outcome_of, task_count
 
@@ -33,7 +33,7 @@ class CheckKeys(CommandKeys):
 
 @dataclass
 class _Report:
-    """What was found about an environment.
+    """The findings about an environment.
 
     Args:
         environment: Its name.
@@ -164,10 +164,10 @@ def _print(reports: Sequence[_Report]) -> None:
     console = Terminal(soft_wrap=True)
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("environment", overflow="fold")
-    for heading in ("tasks", *IDLERS, "oracle paid"):
+    for heading in ("tasks", *IDLE_AGENTS, "oracle paid"):
         table.add_column(heading, justify="right")
     for report in reports:
-        paid = [sum(name in who for who in report.free.values()) for name in IDLERS]
+        paid = [sum(name in who for who in report.free.values()) for name in IDLE_AGENTS]
         earned = len(report.oracle) - len(report.unpaid)
         table.add_row(
             report.environment,

@@ -214,7 +214,7 @@ class Database:
         return same(self.changed(), other.changed())
 
     def diff(self) -> list[Change]:
-        """Return how the database differs from its base."""
+        """Return the differences from the base."""
         return changes_between(Database(self.base), self)
 
 

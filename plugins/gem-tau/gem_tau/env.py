@@ -1,340 +1,24 @@
-"""Dialogues over a database: an assistant with tools serves a user who wants something.
+"""Environments of one seat of a dialogue, in which the other seat is played."""
 
-``DialogueEnv`` has two seats, ``assistant`` and ``user``, which take turns. ``make_dialogue`` gives
-the view of one of them, in which the other is played.
-"""
-
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from random import Random
 from typing import Any, Literal
 
-from gem_core import Action, Info, Observation
-from gem_core.calls import CallFormat, Catalog, Reading, Request
+from gem_core.calls import CallFormat
 from gem_core.errors import ConfigError
-from gem_core.faults import boundary
-from gem_core.maybe_async import drive
-from gem_core.observation import text_of
-from gem_core.thoughts import spoken
-from gem_rollout import MultiAgentEnv, as_single
+from gem_rollout import as_single
 from gem_rollout.multi_agent.agent_view import AgentView
-from gem_tau.calls import catalog_of, check_limits, find_format, read, shown
-from gem_tau.database import Database
-from gem_tau.judge import Judge, make_judge
+from gem_tau.dialogue import ASSISTANT, GIVES_UP, STOP_MARKS, USER, DialogueEnv
+from gem_tau.floors import without_free
+from gem_tau.judge import Judge
 from gem_tau.mentions import MentionRule, check_rule
 from gem_tau.oracle import DialogueOracle
-from gem_tau.rewards import Evidence, Grade, check_basis, grading
-from gem_tau.sources import Dialogues, check_judge, find_tasks
-from gem_tau.task import Call, DialogueTask, Domain, Part
-from gem_tau.toolkit import CallResult, Toolkit
-from gem_tau.users import UserGaveUpError, make_user, player, user_record
+from gem_tau.rewards import check_basis
+from gem_tau.sources import Dialogues, find_tasks
+from gem_tau.task import Part
+from gem_tau.users import make_user, player, user_record
 
 __all__ = ["ASSISTANT", "GIVES_UP", "STOP_MARKS", "USER", "DialogueEnv", "make_dialogue"]
-
-ASSISTANT, USER = "assistant", "user"
-GIVES_UP = "###OUT-OF-SCOPE###"
-"""What a user writes whose situation does not say how to go on."""
-STOP_MARKS = ("###STOP###", "###TRANSFER###", GIVES_UP)
-"""Each of these in a message of the user ends the dialogue."""
-_CATALOGS: dict[type[Toolkit], Catalog] = {}
-_PREFIXES: dict[tuple[Domain, CallFormat | None], str] = {}
-"""What all environments of a process share: the functions, and the policies with them."""
-_NOT_RUN = CallResult("[not run: the conversation was handed over]", ok=False, kind="neither")
-_PHRASES = ("Could you tell me your email address?", "Is there anything else I can do for you?")
-_REPLIES = ("Yes, please.", "No, thank you.", "I do not remember that.", STOP_MARKS[0])
-
-
-class DialogueEnv(MultiAgentEnv):
-    """A dialogue of an assistant, which has tools, and a user, who has a scenario.
-
-    The user speaks first. The assistant calls tools, each call a turn of its own, or writes a
-    message, which hands the turn to the user. A message of the user with one of ``STOP_MARKS`` ends
-    the dialogue, and so does the assistant's tool ``transfer_to_human_agents``. Then both seats
-    are paid the reward of the task; see ``gem_tau.rewards``. A dialogue that reaches a limit is
-    truncated and paid 0.
-
-    A user that gives up, with ``GIVES_UP`` or with a message that says nothing, says nothing about
-    the assistant, so the dialogue is never graded: it is an error of the agent that plays the user
-    (``UserGaveUpError``), or, if the user's seat acts from outside, truncated and paid 0. Thoughts
-    at the beginning of a message (``gem_core.thoughts``) are not heard by the other seat.
-
-    ``info`` of the assistant: ``prefix`` is the policy with the functions, at the reset;
-    ``tool_calls`` has the calls of a turn. At the end, ``rewards`` has the value of each part,
-    ``reward_details`` what is missing, ``db_diff`` how the database changed in the episode, and
-    ``ended_by`` who ended it. ``info["prefix"]`` of the user is the scenario as text.
-
-    Args:
-        tasks: See ``make_dialogue``, like the other arguments.
-        data: See ``make_dialogue``.
-        split: See ``make_dialogue``.
-        call_format: See ``make_dialogue``.
-        instructions: See ``make_dialogue``.
-        max_turns: See ``make_dialogue``.
-        max_errors: See ``make_dialogue``.
-        reward_basis: See ``make_dialogue``.
-        judge: See ``make_dialogue``.
-        mentions: See ``make_dialogue``.
-        exclude_free: See ``make_dialogue``.
-
-    Raises:
-        ConfigError: A limit is below 1, a name is unknown, or a task needs a judge.
-        DataError: The data cannot be read.
-    """
-
-    possible_agents = (USER, ASSISTANT)
-    shared = ("_tasks", "_format", "_judge", "_basis")
-
-    def __init__(
-        self,
-        *,
-        tasks: str | Dialogues = "retail-sample",
-        data: str | Path | None = None,
-        split: str | None = None,
-        call_format: str | Mapping[str, Any] | CallFormat = "json",
-        instructions: Literal["text", "schemas"] = "text",
-        max_turns: int = 30,
-        max_errors: int = 10,
-        reward_basis: Sequence[Part] | None = None,
-        judge: str | Mapping[str, Any] | Judge | None = None,
-        mentions: MentionRule = "words",
-        exclude_free: bool = False,
-    ) -> None:
-        super().__init__()
-        check_limits(max_turns=max_turns, max_errors=max_errors, instructions=instructions)
-        self._basis = None if reward_basis is None else check_basis(reward_basis)
-        self._judge = make_judge(judge)
-        self.mentions = check_rule(mentions)
-        self._tasks = find_tasks(
-            tasks,
-            data=data,
-            split=split,
-            exclude_free=exclude_free,
-            basis=self._basis,
-            mentions=self.mentions,
-        )
-        check_judge(self._tasks, self._basis, has_judge=self._judge is not None)
-        self._format = find_format(call_format)
-        self.instructions = instructions
-        self.max_turns = max_turns
-        self.max_errors = max_errors
-        self.task: DialogueTask | None = None
-        self.db: Database | None = None
-        self.user: dict[str, Any] = {}
-        """What plays the user, for ``info``; set by ``make_dialogue``."""
-        self._begin_dialogue()
-
-    def _begin_dialogue(self) -> None:
-        self.turns = 0
-        self.errors = 0
-        self.calls: list[Call] = []
-        """The calls of the assistant."""
-        self.dialogue: list[tuple[str, str]] = []
-        """The messages between the seats, as pairs of speaker and text."""
-        self._speaker = USER
-        self._shown = {USER: "", ASSISTANT: ""}
-
-    @property
-    def source(self) -> Dialogues:
-        """Where the tasks come from."""
-        return self._tasks
-
-    @property
-    def basis(self) -> tuple[Part, ...] | None:
-        """The parts of the reward; None for each task's own."""
-        return self._basis
-
-    @property
-    def active_agents(self) -> list[str]:
-        """The seat whose turn it is."""
-        return [self._speaker] if self._speaker in self.agents else []
-
-    @property
-    def running_task(self) -> DialogueTask:
-        """The task of the episode.
-
-        Raises:
-            EpisodeEndedError: No episode was started.
-        """
-        if self.task is None:
-            raise self._not_running()
-        return self.task
-
-    def reset_options(self, number: int, seed: int | None = None) -> dict[str, Any]:
-        """Return the task of episode ``number`` of a run; see ``BaseEnv``."""
-        return self._tasks.reset_options(number, seed)
-
-    def start(self, *, idx: int | None = None) -> None:
-        """Start the next task, or task ``idx``.
-
-        Raises:
-            ConfigError: There is no task ``idx``.
-        """
-        idx, task = self._tasks.draw(self.rng, idx)
-        self.task, self.db = task, task.fresh()
-        self._begin_dialogue()
-        greeting = task.domain.greeting
-        self.dialogue.append((ASSISTANT, greeting))
-        self._shown[USER] = greeting
-        functions = task.domain.toolkit.functions()
-        info: Info = {"task_id": task.id, "prefix": self._prefix(task.domain)}
-        if self.instructions == "schemas":
-            info["tool_schemas"] = [one.to_openai() for one in functions]
-        if idx is not None:
-            info["idx"] = idx
-        if self.user:
-            info["user"] = dict(self.user)
-        self.infos = {ASSISTANT: info, USER: {"prefix": f"{task.scenario.as_text()}\n\n"}}
-
-    def _prefix(self, domain: Domain) -> str:
-        described = self._format if self.instructions == "text" else None
-        if (domain, described) not in _PREFIXES:
-            parts = [domain.policy.strip()]
-            if described is not None:
-                parts.append(described.instructions(domain.toolkit.functions()))
-            _PREFIXES[domain, described] = "\n\n".join(parts) + "\n\n"
-        return _PREFIXES[domain, described]
-
-    def observe(self, agent: str) -> Observation:
-        """Return the last text that a seat was sent."""
-        return self._shown[agent]
-
-    def process_actions(self, actions: dict[str, Action]) -> Any:
-        """Take the turn of a seat."""
-        return drive(self._take_turn(actions))
-
-    def _take_turn(self, actions: dict[str, Action]) -> Generator[Any, Any, tuple[Any, ...]]:
-        if USER in actions:
-            return (yield from self._hear_user(text_of(actions[USER])))
-        return (yield from self._hear_assistant(actions[ASSISTANT]))
-
-    def _hear_user(self, text: str) -> Generator[Any, Any, tuple[Any, ...]]:
-        text = spoken(text)
-        if GIVES_UP in text or not text.strip():
-            return self._give_up(text)
-        mark = next((mark for mark in STOP_MARKS if mark in text), "")
-        message = text.replace(mark, "").strip() if mark else text
-        self.dialogue.append((USER, message))
-        self._shown[ASSISTANT], self._speaker = message, ASSISTANT
-        if mark:
-            return (yield from self._end({}, USER, mark.strip("#").lower()))
-        if self.turns >= self.max_turns:
-            return self._truncate({}, "max_turns")
-        return {}, {}, {}, {}, {}
-
-    def _give_up(self, text: str) -> tuple[Any, ...]:
-        """End a dialogue whose user does not go on.
-
-        Raises:
-            UserGaveUpError: An agent plays the user.
-        """
-        if not self.user:
-            return self._truncate({}, "user_gave_up")
-        said = f"wrote {GIVES_UP}" if text.strip() else "said nothing"
-        with boundary("agent"):
-            raise UserGaveUpError(
-                f"The user {self.user.get('id', '')!r} of task {self.running_task.id!r} {said}, so "
-                f"the episode cannot be graded."
-            )
-
-    def _hear_assistant(self, action: Action) -> Generator[Any, Any, tuple[Any, ...]]:
-        self.turns += 1
-        call_format, reading = read(self._format, action)
-        if not reading.requests:
-            self.errors = 0
-            self._say(spoken(text_of(reading.action)))
-            return {}, {}, {}, {}, {}
-        info, hands_over = self._run(call_format, reading)
-        if hands_over:
-            return (yield from self._end(info, ASSISTANT, "transfer"))
-        if self.errors >= self.max_errors:
-            return self._truncate(info, "max_errors")
-        if self.turns >= self.max_turns:
-            return self._truncate(info, "max_turns")
-        return {}, {}, {}, {}, {ASSISTANT: info}
-
-    def _say(self, text: str) -> None:
-        self.dialogue.append((ASSISTANT, text))
-        self._shown[USER], self._speaker = text, USER
-
-    def _run(self, call_format: CallFormat, reading: Reading) -> tuple[Info, bool]:
-        """Run the calls of a turn; return its info, and whether the dialogue was handed over."""
-        toolkit = self.running_task.domain.toolkit(self._database)
-        results: list[CallResult] = []
-        hands_over = False
-        for request in reading.requests:
-            if hands_over:
-                results.append(_NOT_RUN)
-                continue
-            result = self._call(toolkit, request)
-            results.append(result)
-            self.errors = 0 if result.ok else self.errors + 1
-            hands_over = result.ok and request.function in toolkit.ends_episode
-        self._shown[ASSISTANT], info = shown("database", call_format, reading, results)
-        return info, hands_over
-
-    @property
-    def _database(self) -> Database:
-        if self.db is None:
-            raise self._not_running()
-        return self.db
-
-    def _call(self, toolkit: Toolkit, request: Request) -> CallResult:
-        if request.problem and not request.function:
-            return CallResult(f"Error: {request.problem}", ok=False, kind="neither")
-        if problem := _catalog(type(toolkit)).problem(request):
-            return CallResult(f"Error: {problem}", ok=False, kind="neither")
-        self.calls.append(Call(request.function, dict(request.arguments)))
-        with boundary("tool"):
-            return toolkit.call(request.function, request.arguments)
-
-    def _end(self, info: Info, seat: str, how: str) -> Generator[Any, Any, tuple[Any, ...]]:
-        with boundary("grader"):
-            grade = yield from grading(
-                self.running_task, self._evidence(), self._basis, self._judge, self.mentions
-            )
-        return self._last_step(info, grade, f"{seat}: {how}", is_over=True)
-
-    def _truncate(self, info: Info, limit: str) -> tuple[Any, ...]:
-        info["truncated_by"] = limit
-        return self._last_step(info, Grade(0.0, {}), limit, is_over=False)
-
-    def _evidence(self) -> Evidence:
-        said = [text for speaker, text in self.dialogue[1:] if speaker == ASSISTANT]
-        return Evidence(self._database, self.calls, said, self.dialogue)
-
-    def _last_step(
-        self, info: Info, grade: Grade, ended_by: str, *, is_over: bool
-    ) -> tuple[Any, ...]:
-        seats = (USER, ASSISTANT)
-        result: Info = {
-            "correct": grade.reward >= 1.0,
-            "rewards": dict(grade.parts),
-            "reward_details": dict(grade.details),
-            "ended_by": ended_by,
-            "db_diff": [change.to_dict() for change in self._database.diff()],
-        }
-        spent = {"spent": dict(grade.spent)} if grade.spent else {}
-        return (
-            {},
-            dict.fromkeys(seats, grade.reward),
-            dict.fromkeys(seats, is_over),
-            dict.fromkeys(seats, not is_over),
-            {ASSISTANT: {**info, **result, **spent}, USER: result},
-        )
-
-    def sample_action(self, agent: str, rng: Random) -> Action:
-        """Return a common phrase; of the assistant, sometimes a call."""
-        if agent == USER:
-            return rng.choice(_REPLIES)
-        if rng.random() < 0.5:
-            return '{"name": "think", "arguments": {"thought": "What does the policy say?"}}'
-        return rng.choice(_PHRASES)
-
-
-def _catalog(toolkit: type[Toolkit]) -> Catalog:
-    if toolkit not in _CATALOGS:
-        _CATALOGS[toolkit] = catalog_of(toolkit.__name__, toolkit.functions())
-    return _CATALOGS[toolkit]
 
 
 def make_dialogue(
@@ -358,11 +42,11 @@ def make_dialogue(
 
     Args:
         seat: The seat that acts from outside.
-        user: What plays the user, if it is not the seat: ``scripted``, ``model``, ``human``,
-            ``replay``, the id of an agent, a mapping with an ``id`` and parameters, or an agent;
-            see ``gem_tau.users``.
-        assistant: What plays the assistant, if it is not the seat: ``oracle``, the id of another
-            agent, a mapping with an ``id`` and parameters, or an agent.
+        user: The agent that plays the user, if it is not the seat: ``scripted``, ``model``,
+            ``human``, ``replay``, the id of an agent, a mapping with an ``id`` and parameters, or
+            an agent; see ``gem_tau.users``.
+        assistant: The agent that plays the assistant, if it is not the seat: ``oracle``, the id of
+            another agent, a mapping with an ``id`` and parameters, or an agent.
         tasks: The name of a source of tasks, which the id decides (``retail-sample``, ...), or an
             object with the methods of ``gem_tasks.task_source.TaskSource``.
         data: A folder with tasks, for the sources that read one.
@@ -387,10 +71,12 @@ def make_dialogue(
     """
     if seat not in {ASSISTANT, USER}:
         raise ConfigError(f"seat must be 'assistant' or 'user'; got {seat!r}.")
+    source = find_tasks(tasks, data=data, split=split)
+    if exclude_free:
+        basis = None if reward_basis is None else check_basis(reward_basis)
+        source = without_free(source, basis=basis, mentions=check_rule(mentions))
     env = DialogueEnv(
-        tasks=tasks,
-        data=data,
-        split=split,
+        tasks=source,
         call_format=call_format,
         instructions=instructions,
         max_turns=max_turns,
@@ -398,7 +84,6 @@ def make_dialogue(
         reward_basis=reward_basis,
         judge=judge,
         mentions=mentions,
-        exclude_free=exclude_free,
     )
     if seat == USER:
         played = DialogueOracle() if assistant == "oracle" else player(assistant)

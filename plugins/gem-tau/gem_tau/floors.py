@@ -13,20 +13,25 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gem_core.agent import ScriptedAgent
 from gem_core.errors import ConfigError
-from gem_rollout import play_episode
-from gem_tau.env import make_dialogue
+from gem_rollout import as_single, play_episode
+from gem_tau.dialogue import ASSISTANT, USER, DialogueEnv
 from gem_tau.mentions import MentionRule
 from gem_tau.oracle import written
 from gem_tau.rewards import Evidence, grade
-from gem_tau.sources import ListedTasks
+from gem_tau.sources import Dialogues, ListedTasks
 from gem_tau.task import Call, DialogueTask, Part
 from gem_tau.toolkit import TRANSFER
+from gem_tau.users import ScriptedUser
 
-__all__ = ["IDLERS", "free_tasks", "played", "without_free_tasks"]
+__all__ = ["IDLE_AGENTS", "free_tasks", "played", "without_free"]
 
 _GOODBYE = "Goodbye."
 _HAND_OVER = Call(TRANSFER, {"summary": "The customer needs help."})
-IDLERS: Mapping[str, str] = {"silent": "", "goodbye": _GOODBYE, "transfer": written(_HAND_OVER)}
+IDLE_AGENTS: Mapping[str, str] = {
+    "silent": "",
+    "goodbye": _GOODBYE,
+    "transfer": written(_HAND_OVER),
+}
 """The action that each agent repeats, by its name."""
 
 
@@ -50,22 +55,25 @@ def free_tasks(
     """
     found = {}
     for task in tasks:
-        if names := tuple(name for name in IDLERS if _is_paid(name, task, basis, mentions)):
+        if names := tuple(name for name in IDLE_AGENTS if _is_paid(name, task, basis, mentions)):
             found[task.id] = names
     return found
 
 
-def without_free_tasks(
-    tasks: Sequence[DialogueTask],
+def without_free(
+    source: Dialogues,
     *,
     basis: Sequence[Part] | None = None,
     mentions: MentionRule = "words",
-) -> list[DialogueTask]:
-    """Return the tasks that ``free_tasks`` does not name.
+) -> Dialogues:
+    """Return a source without the listed tasks that ``free_tasks`` names; drawn tasks stay.
 
     Raises:
-        ConfigError: None is left.
+        ConfigError: No task is left.
     """
+    if not isinstance(source, ListedTasks):
+        return source
+    tasks = source.tasks
     free = free_tasks(tasks, basis=basis, mentions=mentions)
     left = [task for task in tasks if task.id not in free]
     if not left:
@@ -73,7 +81,7 @@ def without_free_tasks(
             f"exclude_free=true leaves no task: all {len(tasks):,} pay an agent that does nothing "
             f"useful. 'gem-core tau check' lists them."
         )
-    return left
+    return ListedTasks(left)
 
 
 def _is_paid(
@@ -87,10 +95,10 @@ def _is_paid(
 
 
 def _most(name: str, task: DialogueTask, basis: Sequence[Part], mentions: MentionRule) -> float:
-    """Return the reward if the user hears the agent out; it may be less if a limit is reached."""
+    """Return the highest reward of an agent; it is less if the dialogue reaches a limit."""
     db = task.fresh()
     if name != "transfer":
-        evidence = Evidence(db, said=[IDLERS[name]])
+        evidence = Evidence(db, said=[IDLE_AGENTS[name]])
     else:
         task.domain.toolkit(db).call(_HAND_OVER.name, _HAND_OVER.arguments)
         evidence = Evidence(db, calls=[_HAND_OVER])
@@ -100,13 +108,14 @@ def _most(name: str, task: DialogueTask, basis: Sequence[Part], mentions: Mentio
 def played(
     name: str, task: DialogueTask, basis: Sequence[Part], mentions: MentionRule = "words"
 ) -> float:
-    """Play an episode of an agent of ``IDLERS`` with the scripted user; return the reward.
+    """Play an episode of an agent of ``IDLE_AGENTS`` with the scripted user; return the reward.
 
     Raises:
         ConfigError: The task cannot be played.
     """
-    env = make_dialogue(tasks=ListedTasks([task]), reward_basis=basis, mentions=mentions)
-    trajectory = play_episode(env, ScriptedAgent([IDLERS[name]]), seed=0)
+    dialogue = DialogueEnv(tasks=ListedTasks([task]), reward_basis=basis, mentions=mentions)
+    env = as_single(dialogue, ASSISTANT, others={USER: ScriptedUser()})
+    trajectory = play_episode(env, ScriptedAgent([IDLE_AGENTS[name]]), seed=0)
     if trajectory.error is not None:
         raise ConfigError(f"Task {task.id!r} cannot be played: {trajectory.error['message']}")
     return float(trajectory.episode_return)

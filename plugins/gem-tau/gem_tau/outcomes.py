@@ -1,4 +1,4 @@
-"""How episodes of the oracle ended, for the commands ``gem-core tau``."""
+"""The outcomes of episodes of the oracle, for the commands ``gem-core tau``."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from gem_core.seeding import child_seed
 from gem_rollout import Trajectory
 from gem_rollout.multi_agent.agent_view import AgentView
 from gem_rollout.records.failures import Failure
-from gem_tau.env import ASSISTANT, DialogueEnv
+from gem_tau.dialogue import ASSISTANT, DialogueEnv
 from gem_tau.sources import ListedTasks
 from gem_tau.task import DialogueTask
 
@@ -26,7 +26,7 @@ _ENDLESS = 200
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an episode of the oracle ended.
+    """The outcome of an episode of the oracle.
 
     Args:
         task: The id of the task; empty if the episode has none, as it did not start.
@@ -71,7 +71,7 @@ def dialogue_of(env: Env, name: str) -> DialogueEnv:
 
 
 def task_count(dialogue: DialogueEnv, asked: int | None) -> int:
-    """Return how many tasks to play: those asked for, at most all; 200 of an endless source."""
+    """Return the number of tasks to play: those asked for, or all; 200 of an endless source."""
     if not isinstance(dialogue.source, ListedTasks):
         return asked or _ENDLESS
     count = len(dialogue.source.tasks)
@@ -94,7 +94,7 @@ def first_tasks(factory: EnvFactory, count: int, seed: int) -> list[DialogueTask
 
 
 def outcome_of(trajectory: Trajectory) -> Outcome:
-    """Return how an episode ended."""
+    """Return the outcome of an episode."""
     info: Mapping[str, Any] = trajectory.turns[-1].info if trajectory.turns else {}
     failure = Failure.of(trajectory.error)
     is_paid = failure is None and trajectory.episode_return >= 1
@@ -121,7 +121,7 @@ def _missing(info: Mapping[str, Any]) -> str:
 
 
 def _shown(part: str, missing: Sequence[Any]) -> Iterator[str]:
-    """Yield what a part of the reward misses, in words."""
+    """Yield sentences on what a part of the reward misses."""
     for one in missing[:_MOST_CHANGES]:
         if part == "db":
             place = "/".join(filter(None, [one["table"], one["id"], one["path"]]))

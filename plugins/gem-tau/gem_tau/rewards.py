@@ -28,7 +28,7 @@ __all__ = ["Evidence", "Grade", "check_basis", "grade", "grading"]
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is graded.
+    """The end of an episode, as it is graded.
 
     Args:
         db: The final database.
@@ -126,7 +126,7 @@ def grading(
 
 
 def _db(task: DialogueTask, evidence: Evidence) -> list[Any]:
-    """Return how the final database differs from the expected one."""
+    """Return the differences of the final database from the expected one."""
     expected = task.expected()
     if expected.equals(evidence.db):
         return []

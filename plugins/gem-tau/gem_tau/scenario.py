@@ -1,4 +1,4 @@
-"""What a user wants and knows, in a form that a program, a model and a person can play."""
+"""Scenarios: what a user wants and knows, for a program, a model or a human to play."""
 
 from dataclasses import dataclass, field
 
@@ -55,7 +55,7 @@ class Scenario:
         identity: What the user tells about themselves when asked.
         unknown: Names of facts that the user does not know, such as ``email``.
         persona: A sentence on how the user behaves.
-        instructions: The scenario as a text, for a model or a person; empty to make it of the rest.
+        instructions: The scenario as a text, for a model or a human; empty to make it of the rest.
     """
 
     goals: tuple[Goal, ...] = ()
@@ -65,7 +65,7 @@ class Scenario:
     instructions: str = field(default="")
 
     def as_text(self) -> str:
-        """Return the scenario as instructions for a model or a person that plays the user."""
+        """Return the scenario as instructions for a model or a human that plays the user."""
         if self.instructions:
             return self.instructions
         lines = [self.persona] if self.persona else []

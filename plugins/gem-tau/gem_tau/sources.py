@@ -6,14 +6,13 @@ from pathlib import Path
 from gem_core.errors import ConfigError, near_names
 from gem_core.specs import load_entry_point
 from gem_tasks.task_source import DrawnTasks, ListedTasks, TaskSource
-from gem_tau.mentions import MentionRule
 from gem_tau.task import DialogueTask, Part
 
 __all__ = ["SOURCES", "Dialogues", "DrawnTasks", "ListedTasks", "check_judge", "find_tasks"]
 
 SOURCES = {
-    "retail-sample": "gem_tau.domains.retail_tasks:sample",
-    "airline-sample": "gem_tau.domains.airline_tasks:sample",
+    "retail-sample": "gem_tau.domains.retail.tasks:sample",
+    "airline-sample": "gem_tau.domains.airline.tasks:sample",
     "retail": "gem_tau.readers:retail",
     "airline": "gem_tau.readers:airline",
 }
@@ -51,13 +50,7 @@ def check_judge(source: Dialogues, basis: Sequence[Part] | None, *, has_judge: b
 
 
 def find_tasks(
-    tasks: str | Dialogues,
-    *,
-    data: str | Path | None = None,
-    split: str | None = None,
-    exclude_free: bool = False,
-    basis: Sequence[Part] | None = None,
-    mentions: MentionRule = "words",
+    tasks: str | Dialogues, *, data: str | Path | None = None, split: str | None = None
 ) -> Dialogues:
     """Return a source of tasks.
 
@@ -65,26 +58,16 @@ def find_tasks(
         tasks: A name in ``SOURCES``, or a source.
         data: A folder, for the sources that read one.
         split: The split; None for the source's default.
-        exclude_free: Whether to leave out tasks that pay an agent which does nothing useful; see
-            ``gem_tau.floors``.
-        basis: The parts of the reward, for ``exclude_free``; None for each task's own.
-        mentions: How a required text is found, for ``exclude_free``; see ``gem_tau.mentions``.
 
     Raises:
-        ConfigError: The name or the split is not known, or no task is left.
+        ConfigError: The name or the split is not known.
         DataError: The data cannot be read.
     """
-    if isinstance(tasks, str):
-        if tasks not in SOURCES:
-            raise ConfigError(
-                f"tasks has no {tasks!r}.{near_names(tasks, SOURCES)} "
-                f"There are: {', '.join(SOURCES)}."
-            )
-        source: Dialogues = load_entry_point(SOURCES[tasks])(data=data, split=split)
-    else:
-        source = tasks
-    if exclude_free and isinstance(source, ListedTasks):
-        from gem_tau.floors import without_free_tasks  # noqa: PLC0415 - it plays dialogues
-
-        source = ListedTasks(without_free_tasks(source.tasks, basis=basis, mentions=mentions))
+    if not isinstance(tasks, str):
+        return tasks
+    if tasks not in SOURCES:
+        raise ConfigError(
+            f"tasks has no {tasks!r}.{near_names(tasks, SOURCES)} There are: {', '.join(SOURCES)}."
+        )
+    source: Dialogues = load_entry_point(SOURCES[tasks])(data=data, split=split)
     return source

@@ -1,4 +1,4 @@
-"""A task: what a user wants, what the database should be in the end, and how it is rewarded."""
+"""Tasks: what a user wants, what the database should be in the end, and how it is rewarded."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,8 +26,8 @@ class Domain:
         toolkit: The tools of the assistant.
         policy: The rules for the assistant, as text.
         greeting: What the assistant has said before the user's first message.
-        origin: Where the domain is, such as ``gem_tau.domains.retail:RETAIL``; a snapshot stores
-            this instead of the policy. Empty for a domain that is stored whole.
+        origin: Where the domain is, such as ``gem_tau.domains.retail.tools:RETAIL``; a snapshot
+            stores this instead of the policy. Empty for a domain that is stored whole.
     """
 
     name: str

@@ -35,7 +35,7 @@ class UsersKeys(CommandKeys):
     """The keys of ``gem-core tau users``."""
 
     user: dict[str, Any] = Field(default={"id": "scripted"})
-    """What plays the user, with its parameters: user=openai user.model=NAME."""
+    """The agent that plays the user, with its parameters: user=openai user.model=NAME."""
     episodes: int = Field(default=50, ge=1)
     """Tasks of each environment; at most all that there are."""
     samples: int = Field(default=1, ge=1)

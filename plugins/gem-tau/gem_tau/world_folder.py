@@ -35,7 +35,7 @@ from gem_tasks.described import Described
 from gem_tau.calls import catalog_of
 from gem_tau.canonical import digest_of
 from gem_tau.database import Base, Change, Database
-from gem_tau.readers.fields import Fields
+from gem_tau.readers.fields import Fields, Tool, checked
 from gem_tau.readers.files import read_json, read_text, stamp
 from gem_tau.task import Call
 from gem_tau.toolkit import CallResult
@@ -47,6 +47,11 @@ _FILES = ("instruction.md", "db.json", "tools.py", "gold.json", "verify.py")
 _ALIAS = "general_agent"
 _LOCK = Lock()  # held while sys.modules has the modules of a world
 _WORLDS = 128  # that are kept in memory
+
+
+class _GoldCall(Fields):
+    name: Tool
+    arguments: dict[str, Any]
 
 
 def find_worlds(data: Path) -> list[Path]:
@@ -194,14 +199,8 @@ class World:
     def _call(self, row: Any, where: str) -> Call:
         if isinstance(row, list) and len(row) == 2:
             row = {"name": row[0], "arguments": row[1]}
-        fields = Fields.of(row, where)
-        fields.only("name", "arguments")
-        name = fields.need("name", str)
-        if name not in self._described:
-            raise fields.error(
-                "name", f"is not a tool: {name!r}.{near_names(name, self._described)}"
-            )
-        return Call(name, fields.need("arguments", dict))
+        call = checked(_GoldCall, row, where, {"tools": self._described})
+        return Call(call.name, call.arguments)
 
     @property
     def functions(self) -> tuple[Function, ...]:
@@ -303,7 +302,7 @@ class WorldState:
             self._db = self._made(copy.deepcopy(before))
 
     def grade(self) -> dict[str, float]:
-        """Return what ``verify`` says of the database, and whether it equals that of ``gold.json``.
+        """Return the reward of ``verify``, and whether the database equals that of ``gold.json``.
 
         Each is from 0 to 1, and is there if the world has the file; the larger one is the reward.
 
@@ -330,7 +329,7 @@ class WorldState:
         return reward
 
     def diff(self) -> list[Change]:
-        """Return how the database differs from the start; tables are its topmost fields."""
+        """Return the differences from the database at the start; tables are its topmost fields."""
         return _differences(self._start, self.content)
 
 

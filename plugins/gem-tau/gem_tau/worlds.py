@@ -1,4 +1,4 @@
-"""Tool worlds: an agent with tools changes a database as an instruction says. There is no user."""
+"""Tool worlds: an agent with tools changes a database as an instruction says, without a user."""
 
 from collections.abc import Mapping
 from pathlib import Path

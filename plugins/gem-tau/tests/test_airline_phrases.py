@@ -5,7 +5,7 @@ import itertools
 import pytest
 from tau_players import answers
 
-from gem_tau.domains.airline_tasks import draw_task
+from gem_tau.domains.airline.tasks import draw_task
 from gem_tau.scenario import Goal, Scenario
 
 NEXT = "And now the next thing."

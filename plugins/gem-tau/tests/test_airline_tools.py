@@ -6,8 +6,8 @@ import json
 import pytest
 
 from gem_tau.database import Base, Database
-from gem_tau.domains.airline import AirlineTools, AirlineToolsV1
-from gem_tau.domains.airline_records import FlightIndex
+from gem_tau.domains.airline.records import FlightIndex
+from gem_tau.domains.airline.tools import AirlineTools, AirlineToolsV1
 
 MAY_20, MAY_21 = "2024-05-20", "2024-05-21"
 IDA = {"first_name": "Ida", "last_name": "Holm", "dob": "1990-02-03"}

@@ -8,10 +8,10 @@ from tau_toy import BASE, LIBRARY, LibraryTools, lending_task
 
 from gem_core.errors import ConfigError
 from gem_tau.database import Database
-from gem_tau.env import DialogueEnv
-from gem_tau.floors import IDLERS, free_tasks, played, without_free_tasks
+from gem_tau.env import make_dialogue
+from gem_tau.floors import IDLE_AGENTS, free_tasks, played, without_free
 from gem_tau.scenario import Fact, Goal, Scenario
-from gem_tau.sources import ListedTasks, find_tasks
+from gem_tau.sources import ListedTasks
 from gem_tau.task import Assertion, Call, Domain, Mention
 from gem_tau.toolkit import TRANSFER, ToolFailure, neither, write
 
@@ -129,7 +129,7 @@ TASKS = st.builds(
 @settings(max_examples=150 if thorough() else 30, deadline=None)
 @given(TASKS)
 def test_what_follows_from_a_task_is_what_playing_it_gives(task):
-    paid = tuple(name for name in IDLERS if played(name, task, task.reward_basis) > 0)
+    paid = tuple(name for name in IDLE_AGENTS if played(name, task, task.reward_basis) > 0)
     assert free_tasks([task]).get("drawn", ()) == paid
 
 
@@ -141,16 +141,16 @@ def test_grading_without_a_dialogue_leaves_the_task_as_it_is():
 
 def test_free_tasks_are_left_out_of_an_environment():
     paid = lending_task(id="free", actions=(), communicate=())
-    source = find_tasks(ListedTasks([paid, lending_task()]), exclude_free=True)
+    source = without_free(ListedTasks([paid, lending_task()]))
     assert [task.id for task in source.tasks] == ["lend-ash"]
 
 
 def test_the_parts_of_an_environment_decide_which_tasks_it_leaves_out():
     tasks = ListedTasks([lending_task(), lending_task(id="silent-is-enough", communicate=())])
-    env = DialogueEnv(tasks=tasks, exclude_free=True, reward_basis=["communicate"])
-    assert [task.id for task in env.source.tasks] == ["lend-ash"]
+    env = make_dialogue(tasks=tasks, exclude_free=True, reward_basis=["communicate"])
+    assert [task.id for task in env.env.source.tasks] == ["lend-ash"]
 
 
 def test_an_environment_without_any_other_task_is_refused():
     with pytest.raises(ConfigError, match="leaves no task: all 1 pay"):
-        without_free_tasks([lending_task(actions=(), communicate=())])
+        without_free(ListedTasks([lending_task(actions=(), communicate=())]))

@@ -8,7 +8,7 @@ from selection import some
 from tau_players import answers, played
 
 from gem_core.agent import BaseAgent
-from gem_tau.domains.retail_tasks import sample
+from gem_tau.domains.retail.tasks import sample
 from gem_tau.env import make_dialogue
 from gem_tau.oracle import written
 from gem_tau.scenario import Goal, Scenario

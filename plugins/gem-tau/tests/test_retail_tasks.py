@@ -18,13 +18,13 @@ from tau_players import IDLE, Repeater, on_every_task, played, rewards
 from gem_core.errors import ConfigError
 from gem_tau.canonical import digest_of, same
 from gem_tau.database import Database
-from gem_tau.domains.retail import RETAIL
-from gem_tau.domains.retail_customers import Customer, Unfit, amount, indexed
-from gem_tau.domains.retail_questions import QUESTIONS, REFUSALS
-from gem_tau.domains.retail_swaps import options_text
-from gem_tau.domains.retail_tasks import draw_task, sample
-from gem_tau.domains.retail_wishes import WISHES
-from gem_tau.domains.shop_words import PRODUCTS
+from gem_tau.domains.retail.customer import Customer, amount, indexed, options_text
+from gem_tau.domains.retail.questions import QUESTIONS
+from gem_tau.domains.retail.refusals import REFUSALS
+from gem_tau.domains.retail.tasks import CHANGES, draw_task, sample
+from gem_tau.domains.retail.tools import RETAIL
+from gem_tau.domains.retail.words import PRODUCTS
+from gem_tau.domains.wishes import Unfit
 from gem_tau.env import make_dialogue
 from gem_tau.floors import free_tasks
 from gem_tau.oracle import DialogueOracle
@@ -282,7 +282,7 @@ def test_drawing_leaves_the_shop_as_it_is() -> None:
 
 
 def test_every_family_is_drawn(subtests) -> None:
-    for family in (*WISHES, *QUESTIONS, *REFUSALS):
+    for family in (*CHANGES, *QUESTIONS, *REFUSALS):
         with subtests.test(family.__name__):
             wish = next(filter(None, (_drawn_wish(family, seed) for seed in range(2_000))))
             assert bool(wish.answer) is (wish.goal.kind == "question")
@@ -304,7 +304,7 @@ def test_every_kind_of_write_is_among_the_listed_tasks() -> None:
 
 def test_a_number_as_a_word_is_not_said_otherwise() -> None:
     values = " ".join(
-        value for _, _, options in PRODUCTS for one in options.values() for value in one
+        value for _, options in PRODUCTS.values() for one in options.values() for value in one
     )
     spelled = {m.text for t in fixed() for m in t.communicate if m.text.isalpha()}
     assert spelled
@@ -346,7 +346,7 @@ def test_another_split_is_refused() -> None:
 
 
 def test_data_is_refused(tmp_path) -> None:
-    with pytest.raises(ConfigError, match="are generated"):
+    with pytest.raises(ConfigError, match="generates its data"):
         sample(data=tmp_path)
 
 

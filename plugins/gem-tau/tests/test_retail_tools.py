@@ -9,7 +9,7 @@ from retail_toy import ADDRESS, OTHER, PRODUCTS, TABLES, fresh
 from selection import thorough
 
 from gem_tau.canonical import same
-from gem_tau.domains.retail import RETAIL, RetailTools, RetailToolsV1, ShopTools
+from gem_tau.domains.retail.tools import RETAIL, RetailTools, RetailToolsV1, ShopTools
 
 CLASSES = pytest.mark.parametrize("cls", [RetailTools, RetailToolsV1, ShopTools])
 

@@ -253,10 +253,13 @@ def test_before_the_first_reset_there_is_no_world(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("parts", "problem"),
     [
-        ({"gold": [["sub", {}]]}, r"gold.json: call 0: name is not a tool: 'sub'"),
+        ({"gold": [["sub", {}]]}, "gold.json: call 0: name: 'sub' is not a tool"),
         ({"gold": [["add", {"name": "z"}]]}, "gold.json: call 0 fails: Error: KeyError"),
-        ({"gold": [["add"]]}, r"gold.json: call 0: it must be an object; got \['add'\]"),
-        ({"gold": [["add", 3]]}, "gold.json: call 0: arguments must be an object; got 3"),
+        ({"gold": [["add"]]}, "gold.json: call 0: must be an object"),
+        (
+            {"gold": [["add", 3]]},
+            "gold.json: call 0: arguments: Input should be a valid dictionary; got 3",
+        ),
         ({"gold": {"a": 1}}, "gold.json must be a list of calls; got a dict"),
         ({"tools": "x = "}, "tools.py cannot be run: SyntaxError"),
         ({"tools": "import does_not_exist"}, "tools.py cannot be run: ModuleNotFoundError"),

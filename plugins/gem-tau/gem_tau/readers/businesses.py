@@ -39,7 +39,7 @@ class Business:
         return found
 
     def lacks(self, tables: Collection[str]) -> str:
-        """Return what is wrong with the names of tables, as the end of a message; or nothing."""
+        """Return a problem with the names of tables, as the end of a message; empty for none."""
         if missing := sorted(self.tables - set(tables)):
             return f"lacks the table {missing[0]!r} of the domain {self.name}"
         if unknown := sorted(set(tables) - self.tables):
@@ -50,12 +50,12 @@ class Business:
 RETAIL = Business(
     "retail",
     frozenset({"users", "orders", "products"}),
-    "gem_tau.domains.retail:RetailTools",
-    "gem_tau.domains.retail:RetailToolsV1",
+    "gem_tau.domains.retail.tools:RetailTools",
+    "gem_tau.domains.retail.tools:RetailToolsV1",
 )
 AIRLINE = Business(
     "airline",
     frozenset({"users", "flights", "reservations"}),
-    "gem_tau.domains.airline:AirlineTools",
-    "gem_tau.domains.airline:AirlineToolsV1",
+    "gem_tau.domains.airline.tools:AirlineTools",
+    "gem_tau.domains.airline.tools:AirlineToolsV1",
 )

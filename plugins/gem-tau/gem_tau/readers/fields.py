@@ -1,118 +1,80 @@
-"""Checked access to the fields of a task; every error names the file, the task and the field."""
+"""Checked fields of a task; every error names the file, the task and the path of the field."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, TypeVar
 
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+
+from gem_core.config import describe_validation_error
 from gem_core.errors import DataError, near_names
 
-__all__ = ["Fields"]
+__all__ = ["Fields", "Tool", "checked", "known"]
 
-_KINDS = {str: "a text", bool: "true or false", list: "a list", dict: "an object"}
+T = TypeVar("T")
+_LONGEST = 80  # characters of a value in a message
 
 
-@dataclass(frozen=True)
-class Fields:
-    """The fields of an object in a task.
+class Fields(BaseModel):
+    """An object without other fields than those of its class; no value is converted."""
 
-    Args:
-        values: The fields.
-        where: The file and the task, as the start of a message.
-        path: The way from the task to the object, such as ``evaluation_criteria.actions[2]``.
-    """
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    values: Mapping[str, Any]
-    where: str
-    path: str = ""
-
+    @model_validator(mode="before")
     @classmethod
-    def of(cls, value: Any, where: str, path: str = "") -> "Fields":
-        """Return the fields of a value.
-
-        Raises:
-            DataError: It is not an object.
-        """
+    def _known(cls, value: Any) -> Any:
         if not isinstance(value, dict):
-            raise DataError(f"{where}: {path or 'it'} must be an object; got {_short(value)}.")
-        return cls(value, where, path)
-
-    def at(self, name: str) -> str:
-        """Return the path of a field."""
-        return f"{self.path}.{name}" if self.path else name
-
-    def error(self, name: str, problem: str) -> DataError:
-        """Return an error about a field; ``problem`` goes on after its name."""
-        return DataError(f"{self.where}: {self.at(name)} {problem}.")
-
-    def only(self, *names: str) -> None:
-        """Check that there are no other fields.
-
-        Raises:
-            DataError: There is another field.
-        """
-        for name in self.values:
-            if name not in names:
-                hint = near_names(str(name), names) if isinstance(name, str) else ""
-                raise DataError(
-                    f"{self.where}: {self.at(str(name))} is not a known field.{hint} "
-                    f"There are: {', '.join(names)}."
-                )
-
-    def need(self, name: str, kind: type) -> Any:
-        """Return a field that must have a type.
-
-        Raises:
-            DataError: It is missing or has another type.
-        """
-        if name not in self.values:
-            raise self.error(name, "is missing")
-        return self._checked(name, self.values[name], kind)
-
-    def get(self, name: str, kind: type, default: Any) -> Any:
-        """Return a field; ``default`` if it is missing or null.
-
-        Raises:
-            DataError: It has another type.
-        """
-        value = self.values.get(name)
-        return default if value is None else self._checked(name, value, kind)
-
-    def texts(self, name: str) -> list[str]:
-        """Return a list of texts; empty if it is missing or null.
-
-        Raises:
-            DataError: It is not a list of texts.
-        """
-        values = self.get(name, list, [])
-        return [self._checked(f"{name}[{i}]", value, str) for i, value in enumerate(values)]
-
-    def objects(self, name: str) -> list["Fields"]:
-        """Return a list of objects; empty if it is missing or null.
-
-        Raises:
-            DataError: It is not a list of objects.
-        """
-        values = self.get(name, list, [])
-        return [self._object(f"{name}[{i}]", value) for i, value in enumerate(values)]
-
-    def object(self, name: str) -> "Fields | None":
-        """Return an object; None if it is missing or null.
-
-        Raises:
-            DataError: It is not an object.
-        """
-        value = self.values.get(name)
-        return None if value is None else self._object(name, value)
-
-    def _object(self, name: str, value: Any) -> "Fields":
-        return Fields(self._checked(name, value, dict), self.where, self.at(name))
-
-    def _checked(self, name: str, value: Any, kind: type) -> Any:
-        if not isinstance(value, kind):
-            raise self.error(name, f"must be {_KINDS[kind]}; got {_short(value)}")
+            raise ValueError("must be an object")  # noqa: TRY004 - pydantic adds the path
+        fields = cls.model_fields
+        for name in value if cls.model_config["extra"] == "forbid" else ():
+            if name not in fields:
+                near = near_names(str(name), fields)
+                raise ValueError(f"{name!r} is not a field.{near} There are: {', '.join(fields)}")
         return value
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+def known(name: str, kind: str, names: Collection[str]) -> str:
+    """Return a name that must be one of some names, for a validator.
+
+    Raises:
+        ValueError: It is another one; near names are suggested.
+    """
+    if name not in names:
+        near = near_names(name, names)
+        raise ValueError(f"{name!r} is not a {kind}{near and f'.{near}'}")
+    return name
+
+
+def _tool(name: str, info: ValidationInfo) -> str:
+    return known(name, "tool", (info.context or {})["tools"])
+
+
+Tool = Annotated[str, AfterValidator(_tool)]
+"""The name of a tool; ``tools`` in the context has those that there are."""
+
+
+def checked(kind: type[T], value: Any, where: str, context: Mapping[str, Any] | None = None) -> T:
+    """Return a value as a type.
+
+    Args:
+        kind: The type, such as a class of ``Fields``.
+        value: The value, as JSON has it.
+        where: The file and the task, as the start of a message.
+        context: What the validators of the type need.
+
+    Raises:
+        DataError: The value does not have the type. The message is about the first problem.
+    """
+    try:
+        return TypeAdapter(kind).validate_python(value, strict=True, context=context)
+    except ValidationError as error:
+        problem, _, value = describe_validation_error(error)[0].partition("; got ")
+        got = f"; got {value}" if 0 < len(value) <= _LONGEST else ""
+        raise DataError(f"{where}: {problem}{got}.") from error

@@ -65,7 +65,7 @@ def base_of_folder(path: Path, business: Business) -> Base:
 
 
 def stamp(path: Path) -> tuple[int, int]:
-    """Return what changes when a file is written: its time and size, or zeros without a file."""
+    """Return the time and size of a file, which change when it is written; zeros without one."""
     try:
         status = path.stat()
     except OSError:

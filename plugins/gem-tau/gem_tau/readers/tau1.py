@@ -11,17 +11,18 @@ import ast
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+from pydantic import model_validator
 
 from gem_core.errors import ConfigError, DataError, near_names
 from gem_tau.database import Base
 from gem_tau.readers.businesses import Business
-from gem_tau.readers.fields import Fields
+from gem_tau.readers.fields import Fields, Tool, checked
 from gem_tau.readers.files import base_of_folder, read_text
 from gem_tau.readers.replay import try_calls
 from gem_tau.readers.users import goal_kind, scenario_of_text
 from gem_tau.task import Call, DialogueTask, Domain, Mention
-from gem_tau.toolkit import Toolkit
 
 __all__ = ["is_folder", "read"]
 
@@ -36,7 +37,7 @@ def is_folder(folder: Path) -> bool:
 
 
 def _modules(folder: Path) -> dict[str, Path]:
-    """Return the modules with tasks by their splits; ``tasks.py`` counts if there is no other."""
+    """Return the modules with tasks by their splits; ``tasks.py`` counts if it is the only one."""
     found = {path.stem.removeprefix("tasks_"): path for path in sorted(folder.glob("tasks_*.py"))}
     single = folder / "tasks.py"
     return found or ({"test": single} if single.is_file() else {})
@@ -60,40 +61,49 @@ def read(folder: Path, business: Business, split: str | None) -> list[DialogueTa
     policy = read_text(folder / "wiki.md")
     domain = Domain(business.name, business.toolkit(is_v1=True), policy)
     return [
-        _task(one, f"{business.name}-{split}-{number}", base, domain)
-        for number, one in enumerate(_rows(modules[split], split))
+        _task(where, row, f"{business.name}-{split}-{number}", base, domain)
+        for number, (where, row) in enumerate(_rows(modules[split], split))
     ]
 
 
-def _task(fields: Fields, task_id: str, base: Base, domain: Domain) -> DialogueTask:
-    fields.only("annotator", "user_id", "instruction", "actions", "outputs")
-    fields.need("user_id", str)
-    fields.need("actions", list)
-    calls = [_call(one, domain.toolkit) for one in fields.objects("actions")]
-    actions = tuple(call for call in calls if call.name != _RESPOND)
-    said = tuple(map(Mention, fields.texts("outputs")))
+class _Action(Fields):
+    name: Tool
+    kwargs: dict[str, Any] | None = None
+    arguments: dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Self:
+        if (self.kwargs is None) == (self.arguments is None):
+            raise ValueError("needs its arguments once, as kwargs or as arguments")
+        return self
+
+
+class _Task(Fields):
+    annotator: Any = None
+    user_id: str
+    instruction: str
+    actions: list[_Action]
+    outputs: list[str] | None = None
+
+
+def _task(where: str, row: Any, task_id: str, base: Base, domain: Domain) -> DialogueTask:
+    tools = [one.name for one in domain.toolkit.functions()]
+    fields = checked(_Task, row, where, {"tools": [*tools, _RESPOND]})
+    actions = tuple(
+        Call(one.name, one.kwargs or one.arguments or {})
+        for one in fields.actions
+        if one.name != _RESPOND
+    )
+    said = tuple(map(Mention, fields.outputs or ()))
     kind = goal_kind(actions, domain.toolkit, has_outputs=bool(said))
-    scenario = scenario_of_text(fields.need("instruction", str), kind=kind)
+    scenario = scenario_of_text(fields.instruction, kind=kind)
     task = DialogueTask(task_id, domain, base, scenario, actions, said)
-    try_calls(task, fields, "actions")
+    try_calls(task, where, "actions")
     return task
 
 
-def _call(fields: Fields, toolkit: type[Toolkit]) -> Call:
-    fields.only("name", "kwargs", "arguments")
-    name = fields.need("name", str)
-    names = [one.name for one in toolkit.functions()]
-    if name not in [*names, _RESPOND]:
-        raise fields.error(
-            "name", f"is not a tool of the domain: {name!r}.{near_names(name, names)}"
-        )
-    if "kwargs" in fields.values and "arguments" in fields.values:
-        raise fields.error("arguments", "is given twice, as kwargs too")
-    return Call(name, fields.need("arguments" if "arguments" in fields.values else "kwargs", dict))
-
-
-def _rows(path: Path, split: str) -> list[Fields]:
-    """Return the fields of the tasks in a module."""
+def _rows(path: Path, split: str) -> list[tuple[str, Any]]:
+    """Return the tasks in a module, each with its place for messages."""
     lists = dict(_lists(_parsed(path), path))
     names = [name for name in lists if name.lower() in {f"tasks_{split}", "tasks"}]
     if len(names) != 1:
@@ -105,7 +115,7 @@ def _rows(path: Path, split: str) -> list[Fields]:
     if not rows:
         raise DataError(f"{path}:{lists[names[0]].lineno}: the list has no tasks.")
     return [
-        Fields.of(_value(row, path), f"{path}:{row.lineno}: task {number}")
+        (f"{path}:{row.lineno}: task {number}", _value(row, path))
         for number, row in enumerate(rows)
     ]
 

@@ -84,7 +84,7 @@ def scenario_of_parts(
         known: What the user knows.
         unknown: What the user does not know.
         manner: How the user behaves and decides.
-        persona: What kind of person the user is.
+        persona: The character of the user.
         kind: The kind of the goal.
     """
     missing = tuple(name for name in _IDENTITY if unknown and asks_for(name, unknown.lower()))

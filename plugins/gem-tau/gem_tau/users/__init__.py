@@ -1,8 +1,8 @@
-"""What plays the user: ``scripted``, ``model``, ``human`` or ``replay``.
+"""The agents that play the user: ``scripted``, ``model``, ``human`` or ``replay``.
 
 ``scripted``  a program that plays the scenario; the default
 ``model``     the agent in the parameter ``agent``, with a prompt that explains the role
-``human``     a person at the terminal
+``human``     you, at the terminal
 ``replay``    the messages in the parameter ``messages``, one after the other
 
 The id of any other agent, such as ``openai``, stands for ``model`` with this agent.
@@ -24,11 +24,11 @@ STOP = "###STOP###"
 
 
 class UserGaveUpError(GemError, RuntimeError):
-    """What plays the user of a dialogue does not know how to go on, or says nothing."""
+    """The agent that plays the user does not know how to go on, or says nothing."""
 
 
 def make_user(user: Any) -> Agent:
-    """Return what plays the user.
+    """Return the agent that plays the user.
 
     Args:
         user: A name or the id of an agent, a mapping with an ``id`` and parameters, or an agent.
@@ -68,7 +68,10 @@ def player(agent: Any) -> Agent:
 
 
 def user_record(user: Any) -> dict[str, Any]:
-    """Return what plays the user, for the records of an episode; secrets are left out."""
+    """Return the id and the parameters of the user, for the records of an episode.
+
+    Secrets are left out.
+    """
     if not isinstance(user, str | Mapping):
         return {"id": type(user).__name__}
     name, parameters = _parts(user)

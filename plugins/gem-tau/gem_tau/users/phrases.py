@@ -1,4 +1,4 @@
-"""What a message of an assistant does: asks for facts, asks to confirm, reports, refuses.
+"""The acts in a message of an assistant: it asks for facts, asks to confirm, reports, refuses.
 
 The scripted user reads messages by the words in them. The words are those of common English; a
 message may do several things. Where words have other uses, these are cut out first: "to proceed, I

@@ -143,7 +143,7 @@ class ScriptedUser(BaseAgent):
         return list({fact.say: fact for fact in asked}.values())
 
     def _unknown_asked_for(self, message: str) -> list[str]:
-        """Return that the user does not know what a message asks for."""
+        """Return sentences that deny knowledge of the unknown facts that a message asks for."""
         known = {fact.name for fact in (*self._scenario.identity, *self._current.facts)}
         return [
             self._one_of(_UNKNOWN).format(name.replace("_", " "))

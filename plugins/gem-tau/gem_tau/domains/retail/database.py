@@ -13,7 +13,15 @@ from random import Random
 
 from gem_core.errors import ConfigError
 from gem_tau.database import Base, Record
-from gem_tau.domains.shop_words import BRANDS, CITIES, FIRST_NAMES, LAST_NAMES, PRODUCTS, STREETS
+from gem_tau.domains.retail.words import (
+    BRANDS,
+    CITIES,
+    FIRST_NAMES,
+    LAST_NAMES,
+    PRODUCTS,
+    REASONS,
+    STREETS,
+)
 
 __all__ = ["new_address", "shop"]
 
@@ -21,7 +29,6 @@ _USERS, _ORDERS = 500, 1_000
 _MOST_ORDERS = 5  # of one user
 _STATUSES = ("pending", "processed", "delivered", "cancelled")
 _SHARES = (38, 14, 40, 8)
-_REASONS = ("no longer needed", "ordered by mistake")
 
 
 @lru_cache(maxsize=16)
@@ -62,7 +69,7 @@ def _products(rng: Random) -> dict[str, Record]:
     product_ids = _ids(rng, len(PRODUCTS))
     item_ids = iter(_ids(rng, 20 * len(PRODUCTS)))
     products = {}
-    for product_id, (name, price, options) in zip(product_ids, PRODUCTS, strict=True):
+    for product_id, (name, (price, options)) in zip(product_ids, PRODUCTS.items(), strict=True):
         variants = _variants(rng, price, options, item_ids)
         products[product_id] = {"name": name, "product_id": product_id, "variants": variants}
     return products
@@ -146,7 +153,7 @@ def _orders(
 
 
 def _owners(rng: Random, users: list[str]) -> list[str]:
-    """Draw whose each order is: everybody has one or more."""
+    """Draw the owner of each order: every user has one or more."""
     slots = [user for user in users for _ in range(_MOST_ORDERS - 1)]
     owners = [*users, *rng.sample(slots, _ORDERS - len(users))]
     rng.shuffle(owners)
@@ -178,7 +185,7 @@ def _order(
     if status in {"processed", "delivered"}:
         order["fulfillments"].append(_shipment(rng, items))
     elif status == "cancelled":
-        order["cancel_reason"] = rng.choice(_REASONS)
+        order["cancel_reason"] = rng.choice(list(REASONS))
         order["payment_history"].append({**payment, "transaction_type": "refund"})
     return order
 

@@ -7,9 +7,8 @@ import pytest
 from selection import some
 
 from gem_core.errors import ConfigError
-from gem_tau.domains.airline_records import NOW
-from gem_tau.domains.airline_rules import free_bags
-from gem_tau.domains.airline_world import DATES, airline
+from gem_tau.domains.airline.database import DATES, airline
+from gem_tau.domains.airline.records import NOW, free_bags
 
 NUMBERS = (0, 1, 7, 123456)
 FREE = {

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gem_tau.database import Record
-from gem_tau.domains.retail_records import ShopRecords, address_record, first_item, payment_record
+from gem_tau.domains.retail.records import ShopRecords, address_record, first_item, payment_record
 from gem_tau.task import Domain
 from gem_tau.toolkit import ToolFailure, read, write
 
@@ -18,7 +18,7 @@ __all__ = ["RETAIL", "RetailTools", "RetailToolsV1", "ShopTools"]
 class RetailTools(ShopRecords):
     """The tools of a shop, with the effects that they have in tau2.
 
-    The tables are ``users``, ``orders`` and ``products``; see ``gem_tau.domains.shop``.
+    The tables are ``users``, ``orders`` and ``products``; see ``gem_tau.domains.retail.database``.
     """
 
     @read
@@ -337,7 +337,7 @@ class RetailToolsV1(ShopTools):
 RETAIL = Domain(
     "retail",
     ShopTools,
-    Path(__file__).with_name("retail_policy.md").read_text(encoding="utf-8"),
-    origin="gem_tau.domains.retail:RETAIL",
+    Path(__file__).with_name("policy.md").read_text(encoding="utf-8"),
+    origin="gem_tau.domains.retail.tools:RETAIL",
 )
-"""A generated shop; see ``gem_tau.domains.shop``."""
+"""A generated shop; see ``gem_tau.domains.retail.database``."""

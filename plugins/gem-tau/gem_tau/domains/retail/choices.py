@@ -1,42 +1,48 @@
-"""Wishes of a shop's customers for other variants of what they ordered or received."""
+"""Requests of a shop's customers for the only variant of a product that fits."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gem_tau.database import Record
-from gem_tau.domains.retail_calls import cancel_call, look, look_at, return_call, swap_call
-from gem_tau.domains.retail_customers import (
-    ASK_PAYMENT,
-    REASONS,
+from gem_tau.domains.retail.calls import cancel_call, look, look_at, return_call, swap_call
+from gem_tau.domains.retail.customer import (
     SAME_METHOD,
     Customer,
-    Unfit,
-    Wish,
+    changed,
     listed,
+    options_text,
     payment_fact,
     the,
 )
+from gem_tau.domains.retail.words import ASKS, REASONS
+from gem_tau.domains.wishes import Unfit, Wish
 from gem_tau.scenario import Fact, Goal
 from gem_tau.task import Call
 
-__all__ = ["SWAPS", "options_text"]
-
-_ASK_OPTIONS = (
-    *("option", "variant", "version", "exchange it for", "change it to", "modify it to"),
-    *("replace", "instead", "would you like to receive", "new item", "looking for", "in mind"),
-    *("exchange them for", "change them to", "what changes", "what would you like to change"),
-    *("describe", "specify", "prefer", "which one would you like", "which of these"),
-)
+__all__ = ["CHOICES"]
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """A way to get other variants: for delivered or for pending orders."""
+    """A way to get other variants: for delivered or for pending orders.
+
+    Args:
+        status: The status of the order.
+        tool: The tool.
+        says: Requests for items.
+        detailed: A request for items and their variants.
+        if_cheap: A request for an item and its variant, up to a limit in dollars.
+        payment: The sentence about the payment in this case.
+        otherwise: Returns the call above the limit, for an order, an item and a payment method.
+    """
 
     status: str
     tool: str
     says: tuple[str, ...]
     detailed: str
+    if_cheap: str
+    payment: str
+    otherwise: Callable[[Record, Record, Record], Call]
 
 
 _EXCHANGE = _Kind(
@@ -44,6 +50,10 @@ _EXCHANGE = _Kind(
     "exchange_delivered_order_items",
     ("I would like to exchange {} that I received", "I want to exchange {}, which I have received"),
     "I have received my order and would like to exchange {}",
+    "I would like to exchange {item} that I received for a version {options}. But if it costs more "
+    "than ${limit} extra, I would like to return {item} instead.",
+    f"Please use {SAME_METHOD} in any case.",
+    lambda order, item, method: return_call(order, [item], method),
 )
 _MODIFY = _Kind(
     "pending",
@@ -53,6 +63,10 @@ _MODIFY = _Kind(
         "I want to modify {} in an order that is pending",
     ),
     "In my pending order, I would like to swap {}",
+    "I would like to change {item} in my pending order to a version {options}. But if that costs "
+    "more than ${limit} extra, please cancel the whole order, because I no longer need it then.",
+    f"Please use {SAME_METHOD}.",
+    lambda order, _item, _method: cancel_call(order, "no longer needed"),
 )
 _Choice = Callable[[Customer, Record], tuple[Record, str]]
 """Returns the variant that takes the place of an item, and the words for it."""
@@ -90,48 +104,15 @@ def modify_to_another(customer: Customer) -> Wish:
 
 def exchange_or_return(customer: Customer) -> Wish:
     """Draw an exchange if it does not cost too much, and a return otherwise."""
-    order = customer.take_order("delivered")
-    item, target = _one_swap(customer, order)
-    cost = target["price"] - item["price"]
-    paid = customer.paid_with(order)["id"]
-    method = customer.take_method([one for one in customer.methods(cost) if one["id"] == paid])
-    limit, is_met = customer.limit(cost)
-    if is_met:
-        call = swap_call(_EXCHANGE.tool, order, [item], [target], method)
-    else:
-        call = return_call(order, [item], method)
-    name = the([item])
-    say = (
-        f"I would like to exchange {name} that I received for a version "
-        f"{options_text(item, target)}. But if it costs more than ${limit} extra, I would like to "
-        f"return {name} instead."
-    )
-    payment = Fact("payment", f"Please use {SAME_METHOD} in any case.", ASK_PAYMENT)
-    return _conditional(customer, order, item, target, say, payment, call, is_met, limit)
+    return _swap_if_cheap(customer, _EXCHANGE)
 
 
 def modify_or_cancel(customer: Customer) -> Wish:
     """Draw a change of an item if it does not cost too much, and a cancellation otherwise."""
-    order = customer.take_order("pending")
-    item, target = _one_swap(customer, order)
-    cost = target["price"] - item["price"]
-    paid = customer.paid_with(order)["id"]
-    method = customer.take_method([one for one in customer.methods(cost) if one["id"] == paid])
-    limit, is_met = customer.limit(cost)
-    if is_met:
-        call = swap_call(_MODIFY.tool, order, [item], [target], method)
-    else:
-        call = cancel_call(order, "no longer needed")
-    say = (
-        f"I would like to change {the([item])} in my pending order to a version "
-        f"{options_text(item, target)}. But if that costs more than ${limit} extra, please cancel "
-        f"the whole order, because I no longer need it then."
-    )
-    payment = Fact("payment", f"Please use {SAME_METHOD}.", ASK_PAYMENT)
-    return _conditional(customer, order, item, target, say, payment, call, is_met, limit)
+    return _swap_if_cheap(customer, _MODIFY)
 
 
-SWAPS: tuple[Callable[[Customer], Wish], ...] = (
+CHOICES: tuple[Callable[[Customer], Wish], ...] = (
     *(exchange, exchange_for_cheapest, exchange_for_another, exchange_or_return),
     *(modify, modify_to_cheapest, modify_to_another, modify_or_cancel),
 )
@@ -188,25 +169,29 @@ def _swap_wish(
     return Wish(goal, tuple(calls), spoken=customer.amounts(order, items, cost))
 
 
-def _conditional(
-    customer: Customer,
-    order: Record,
-    item: Record,
-    target: Record,
-    say: str,
-    payment: Fact,
-    call: Call,
-    is_met: bool,  # noqa: FBT001
-    limit: int,
-) -> Wish:
-    customer.take(item["product_id"])
-    relation = "at most" if is_met else "more than"
-    facts = [*customer.item_facts(order, [item]), payment]
-    facts.append(Fact("options", f"I want a version {options_text(item, target)}.", _asks([item])))
-    facts.append(Fact("reason", REASONS["no longer needed"]))
-    goal = Goal(say, tuple(facts), condition=f"it costs {relation} ${limit} extra")
+def _swap_if_cheap(customer: Customer, kind: _Kind) -> Wish:
+    """Draw a wish for a variant that costs at most a limit more, with another call above it."""
+    order = customer.take_order(kind.status)
+    item = customer.one_of(customer.items(order))
+    dearer = [one for one in _others(customer, item) if one["price"] > item["price"] + 2]
+    target = customer.one_of(dearer)
     cost = target["price"] - item["price"]
-    calls = (look(order), look_at(item), call)
+    paid = customer.paid_with(order)["id"]
+    method = customer.take_method([one for one in customer.methods(cost) if one["id"] == paid])
+    limit, is_met = customer.limit(cost)
+    customer.take(item["product_id"])
+    options = options_text(item, target)
+    facts = (
+        *customer.item_facts(order, [item]),
+        Fact("payment", kind.payment, ASKS["payment"]),
+        Fact("options", f"I want a version {options}.", _asks([item])),
+        Fact("reason", REASONS["no longer needed"][0]),
+    )
+    say = kind.if_cheap.format(item=the([item]), options=options, limit=limit)
+    condition = f"it costs {'at most' if is_met else 'more than'} ${limit} extra"
+    swap = swap_call(kind.tool, order, [item], [target], method)
+    call = swap if is_met else kind.otherwise(order, item, method)
+    goal, calls = Goal(say, facts, condition=condition), (look(order), look_at(item), call)
     return Wish(goal, calls, spoken=customer.amounts(order, [item], cost))
 
 
@@ -214,7 +199,7 @@ def _asks(items: Sequence[Record]) -> tuple[str, ...]:
     """Return words that ask for the options of items, or for one of them by its name."""
     names = dict.fromkeys(name for item in items for name in item["options"])
     patterns = ("which {}", "what {}", "preferred {}", "{} would", "{}?")
-    return (*_ASK_OPTIONS, *(one.format(name) for name in names for one in patterns))
+    return (*ASKS["options"], *(one.format(name) for name in names for one in patterns))
 
 
 def _others(customer: Customer, item: Record) -> list[Record]:
@@ -226,7 +211,7 @@ def _others(customer: Customer, item: Record) -> list[Record]:
     found = [
         variant
         for variant in customer.index.available[item["product_id"]]
-        if 1 <= len(_changed(item, variant)) <= 2
+        if 1 <= len(changed(item, variant)) <= 2
     ]
     if len(found) < 2:
         raise Unfit
@@ -248,22 +233,3 @@ def _cheapest(customer: Customer, item: Record) -> tuple[Record, str]:
     if item["options"][name] == value or len(found) < 2 or found[0]["price"] == found[1]["price"]:
         raise Unfit
     return found[0], f"with the {name} {value}, and of those the cheapest that you have in stock"
-
-
-def _one_swap(customer: Customer, order: Record) -> tuple[Record, Record]:
-    item = customer.one_of(customer.items(order))
-    return item, customer.one_of(
-        [one for one in _others(customer, item) if one["price"] > item["price"] + 2]
-    )
-
-
-def _changed(item: Record, variant: Record) -> dict[str, str]:
-    old = item["options"]
-    return {name: value for name, value in variant["options"].items() if old[name] != value}
-
-
-def options_text(item: Record, variant: Record) -> str:
-    """Return how a variant differs from an item, such that only this variant fits."""
-    changed = [f"the {name} {value}" for name, value in _changed(item, variant).items()]
-    rest = ", and otherwise like mine" if len(changed) < len(item["options"]) else ""
-    return f"with {listed(changed)}{rest}"

@@ -1,10 +1,13 @@
-"""What the airline's tools do with the records: availability, seats and payments."""
+"""The records of an airline: their types, how the tools change them, and the rules on them.
+
+The tools leave the rules of the policy to the assistant; the generator of tasks applies them.
+"""
 
 import weakref
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import date as calendar_date
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, ClassVar, Literal, NoReturn
 
 from gem_tau.database import Base, Record
@@ -12,7 +15,9 @@ from gem_tau.toolkit import ToolFailure, Toolkit
 
 __all__ = [
     "BAG_FEE",
+    "CABINS",
     "CERTIFICATE_IDS",
+    "COVERED",
     "INSURANCE_FEE",
     "NOW",
     "RESERVATION_IDS",
@@ -22,7 +27,11 @@ __all__ = [
     "Leg",
     "Passenger",
     "Payment",
+    "free_bags",
+    "may_be_cancelled",
+    "may_be_compensated",
     "next_day",
+    "statuses",
 ]
 
 NOW = "2024-05-15T15:00:00"
@@ -38,6 +47,12 @@ CERTIFICATE_IDS = tuple(f"certificate_{number}" for number in (3221322, 3221323,
 _OPEN: dict[str, Any] = {"extra": "allow"}
 
 Cabin = Literal["basic_economy", "economy", "business"]
+CABINS = ("basic_economy", "economy", "business")
+COVERED = ("health", "weather")
+"""The reasons for a cancellation that the insurance covers."""
+_FREE_BAGS = {"regular": 0, "silver": 1, "gold": 2}
+_CABIN_BAGS = {"basic_economy": 0, "economy": 1, "business": 2}
+_DEPARTED = {"landed", "flying"}
 
 
 @dataclass
@@ -240,3 +255,44 @@ def next_day(date: str) -> str:
         return str(calendar_date.fromisoformat(date) + timedelta(days=1))
     except (ValueError, OverflowError):
         raise ToolFailure(f"a date is written YYYY-MM-DD, not {date!r}") from None
+
+
+def free_bags(membership: str, cabin: str) -> int:
+    """Return the number of checked bags that are free for a passenger."""
+    return _FREE_BAGS[membership] + _CABIN_BAGS[cabin]
+
+
+def statuses(flights: Mapping[str, Record], reservation: Record) -> set[str]:
+    """Return the statuses of the flights of a reservation."""
+    return {
+        flights[leg["flight_number"]]["dates"][leg["date"]]["status"]
+        for leg in reservation["flights"]
+    }
+
+
+def may_be_cancelled(found: set[str], reservation: Record, reason: str) -> bool:
+    """Return whether a reservation may be cancelled.
+
+    Args:
+        found: The statuses of its flights.
+        reservation: The reservation.
+        reason: The reason: one of ``COVERED``, or another one.
+    """
+    if found & _DEPARTED or "status" in reservation:
+        return False
+    age = datetime.fromisoformat(NOW) - datetime.fromisoformat(reservation["created_at"])
+    return (
+        age <= timedelta(hours=24)
+        or "cancelled" in found
+        or reservation["cabin"] == "business"
+        or (reservation["insurance"] == "yes" and reason in COVERED)
+    )
+
+
+def may_be_compensated(membership: str, reservation: Record) -> bool:
+    """Return whether a cancelled or delayed flight of a reservation can be compensated."""
+    return (
+        membership != "regular"
+        or reservation["insurance"] == "yes"
+        or reservation["cabin"] == "business"
+    )

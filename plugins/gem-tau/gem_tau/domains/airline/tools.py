@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from gem_tau.database import Record
-from gem_tau.domains.airline_records import (
+from gem_tau.domains.airline.records import (
     BAG_FEE,
     CERTIFICATE_IDS,
     INSURANCE_FEE,
@@ -23,7 +23,7 @@ from gem_tau.domains.airline_records import (
     Payment,
     next_day,
 )
-from gem_tau.domains.airports import CITIES
+from gem_tau.domains.airline.words import CITIES
 from gem_tau.task import Domain
 from gem_tau.toolkit import ToolFailure, read, write
 
@@ -287,7 +287,7 @@ class AirlineToolsV1(AirlineTools):
 AIRLINE = Domain(
     name="airline",
     toolkit=AirlineTools,
-    policy=Path(__file__).with_name("airline_policy.md").read_text(encoding="utf-8"),
-    origin="gem_tau.domains.airline:AIRLINE",
+    policy=Path(__file__).with_name("policy.md").read_text(encoding="utf-8"),
+    origin="gem_tau.domains.airline.tools:AIRLINE",
 )
 """The airline of the generated tasks."""

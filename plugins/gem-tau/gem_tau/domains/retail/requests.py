@@ -1,9 +1,9 @@
-"""What customers of a generated shop want to have changed. Each function draws one wish."""
+"""Requests of a shop's customers: cancellations, payments, addresses and returns."""
 
 from collections.abc import Callable, Sequence
 
 from gem_tau.database import Record
-from gem_tau.domains.retail_calls import (
+from gem_tau.domains.retail.calls import (
     address_call,
     cancel_call,
     look,
@@ -11,29 +11,21 @@ from gem_tau.domains.retail_calls import (
     return_call,
     user_address_call,
 )
-from gem_tau.domains.retail_customers import (
-    ASK_PAYMENT,
-    REASONS,
+from gem_tau.domains.retail.customer import (
     SAME_METHOD,
     Customer,
-    Unfit,
-    Wish,
     address_text,
     payment_fact,
     reason_fact,
     the,
 )
-from gem_tau.domains.retail_swaps import SWAPS
-from gem_tau.domains.shop import new_address
+from gem_tau.domains.retail.database import new_address
+from gem_tau.domains.retail.words import ASKS, REASONS
+from gem_tau.domains.wishes import Unfit, Wish
 from gem_tau.scenario import Fact, Goal
 from gem_tau.task import Call
 
-__all__ = ["WISHES"]
-
-_ASK_ADDRESS = (
-    *("where should", "where would you like", "where to", "shipped", "ship it to"),
-    *("deliver it to", "delivered to", "new one"),
-)
+__all__ = ["REQUESTS"]
 
 
 def cancel(customer: Customer) -> Wish:
@@ -83,7 +75,7 @@ def cancel_if_expensive(customer: Customer) -> Wish:
     facts = (
         *customer.order_facts(order, name),
         reason_fact("ordered by mistake"),
-        Fact("address", f"The other address is {address_text(address)}.", _ASK_ADDRESS),
+        Fact("address", f"The other address is {address_text(address)}.", ASKS["address"]),
     )
     goal = Goal(say, facts, condition=condition)
     return Wish(goal, (look(order), call), spoken=str(order))
@@ -139,7 +131,7 @@ def default_address_for_order(customer: Customer) -> Wish:
     if address == order["address"]:
         raise Unfit
     name = customer.order_name(order)
-    fact = Fact("address", "Please use the default address of my profile.", _ASK_ADDRESS)
+    fact = Fact("address", "Please use the default address of my profile.", ASKS["address"])
     goal = Goal(
         f"Please send {name} to my default address, which is in my profile.",
         (*customer.order_facts(order, name), fact),
@@ -169,7 +161,7 @@ def default_address_from_order(customer: Customer) -> Wish:
         raise Unfit
     name = customer.order_name(order)
     say = f"Please make the address of {name} the default address of my profile."
-    fact = Fact("address", f"It is the address of {name}.", _ASK_ADDRESS)
+    fact = Fact("address", f"It is the address of {name}.", ASKS["address"])
     goal = Goal(say, (*customer.order_facts(order, name), fact))
     calls = (look(order), user_address_call(customer.id, order["address"]))
     return Wish(goal, calls, spoken=f"{order} {customer.user}")
@@ -196,13 +188,12 @@ def give_less_back(customer: Customer) -> Wish:
     return _return(customer, order, items, Goal(say, change=change))
 
 
-WISHES: tuple[Callable[[Customer], Wish], ...] = (
+REQUESTS: tuple[Callable[[Customer], Wish], ...] = (
     *(cancel, cancel_after_all, cancel_if_expensive),
     *(new_payment, new_payment_after_all),
     *(new_order_address, default_address_for_order),
     *(new_default_address, default_address_from_order),
     *(give_back, give_less_back),
-    *SWAPS,
 )
 
 
@@ -213,7 +204,7 @@ def _return(customer: Customer, order: Record, items: Sequence[Record], goal: Go
     is_same = method is paid and customer.rng.random() < 0.5
     where = SAME_METHOD if is_same else customer.method_name(method)
     also = (f"The money can go to {where}.", f"To {where}, please.")
-    payment = Fact("payment", f"Please refund it to {where}.", ASK_PAYMENT, also)
+    payment = Fact("payment", f"Please refund it to {where}.", ASKS["payment"], also)
     facts = (*customer.item_facts(order, items), payment)
     goal = Goal(goal.say, facts, change=goal.change)
     spoken = customer.amounts(order, items)
@@ -238,7 +229,7 @@ def _order_to_pay(customer: Customer) -> tuple[Record, Record]:
 def _new_address_fact(address: Record) -> Fact:
     text = address_text(address)
     also = (f"It is {text}.", f"Please use {text}.")
-    return Fact("address", f"The new address is {text}.", _ASK_ADDRESS, also)
+    return Fact("address", f"The new address is {text}.", ASKS["address"], also)
 
 
 def _cancellation(customer: Customer, order: Record) -> tuple[Fact, Call]:

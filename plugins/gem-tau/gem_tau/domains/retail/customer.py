@@ -1,4 +1,4 @@
-"""A customer of a generated shop, while a task is drawn: what can be asked for, and by what name.
+"""Customers of a generated shop, and the words in which they name what they want.
 
 A wish names orders by an item that the customer bought once, and payment methods by their kind, so
 that exactly one record fits. What a wish depends on is taken, so that wishes do not interfere.
@@ -7,23 +7,19 @@ that exactly one record fits. What a wish depends on is taken, so that wishes do
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 
 from gem_tau.database import Base, Record
-from gem_tau.domains.shop import shop
-from gem_tau.scenario import Fact, Goal
-from gem_tau.task import Call
+from gem_tau.domains.retail.database import shop
+from gem_tau.domains.retail.words import ASKS, REASONS
+from gem_tau.domains.wishes import BaseCustomer, Unfit
+from gem_tau.scenario import Fact
 
 __all__ = [
-    "ASK_PAYMENT",
-    "REASONS",
     "SAME_METHOD",
     "Customer",
     "Index",
-    "Unfit",
-    "Wish",
     "address_text",
     "amount",
     "indexed",
@@ -33,55 +29,11 @@ __all__ = [
     "the",
 ]
 
-_ASK_ORDER = (
-    *("order id", "order number", "order #", "which order", "which one", "which of your orders"),
-    *("which pending", "which delivered", "order in question", "specify the order"),
-)
-_ASK_ITEMS = ("which of", "the items", "which item", "return everything")
-ASK_PAYMENT = (
-    *("paypal", "credit card", "gift card", "original payment", "refund", "difference"),
-    *("to pay", "payment would", "like to pay", "account should"),
-)
-"""Words that ask for a payment method."""
 SAME_METHOD = "the payment method that I paid with"
-REASONS = {
-    "no longer needed": "It is no longer needed.",
-    "ordered by mistake": "It was ordered by mistake.",
-}
-"""The reasons to cancel an order, and how a customer tells them."""
-_ALSO = {
-    "no longer needed": ("I no longer need it.", "It is just no longer needed."),
-    "ordered by mistake": (
-        "I ordered it by mistake.",
-        "That was a mistake of mine when I ordered.",
-    ),
-}
-
-
-class Unfit(Exception):  # noqa: N818 - another wish is drawn
-    """The customer has nothing that a wish could be about."""
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What a customer wants, and how it is fulfilled.
-
-    Args:
-        goal: The goal of the scenario.
-        calls: The reference calls.
-        answer: What the assistant must say; empty for nothing.
-        spoken: Ids and amounts that an assistant may say while it serves the wish. The answer of
-            another wish must not be among them.
-    """
-
-    goal: Goal
-    calls: tuple[Call, ...]
-    answer: str = ""
-    spoken: str = ""
 
 
 class Index:
-    """What drawing tasks looks up in a shop.
+    """A shop, prepared for drawing tasks.
 
     Args:
         number: The number of the shop.
@@ -95,7 +47,6 @@ class Index:
         self.users = [one for one in tables["users"].values() if len(one["orders"]) > 1]
         self.products: list[Record] = list(tables["products"].values())
         self.pending = [one for one in self.orders.values() if one["status"] == "pending"]
-        self.variants = tables["products"]
         self.available = {
             one["product_id"]: [each for each in one["variants"].values() if each["available"]]
             for one in self.products
@@ -113,8 +64,8 @@ def indexed(number: int) -> Index:
     return Index(number)
 
 
-class Customer:
-    """A user of a shop with what is not yet part of a wish.
+class Customer(BaseCustomer):
+    """A user of a shop, for whom wishes are drawn.
 
     Args:
         index: The shop.
@@ -122,23 +73,10 @@ class Customer:
     """
 
     def __init__(self, index: Index, rng: Random) -> None:
+        super().__init__(rng, rng.choice(index.users))
         self.index = index
-        self.rng = rng
-        self.user = rng.choice(index.users)
-        self.id: str = self.user["user_id"]
         self.orders = [index.orders[order_id] for order_id in self.user["orders"]]
-        self.taken: set[str] = set()
         self.bought = Counter(item["name"] for one in self.orders for item in one["items"])
-
-    def take(self, thing: str) -> None:
-        """Take a thing, such as the id of an order or a product.
-
-        Raises:
-            Unfit: It is taken.
-        """
-        if thing in self.taken:
-            raise Unfit
-        self.taken.add(thing)
 
     def items(self, order: Record) -> list[Record]:
         """Return the items of an order that are the only ones of their product."""
@@ -165,19 +103,17 @@ class Customer:
         self.take(order["order_id"])
         return order
 
-    def one_of(self, things: Sequence[Record]) -> Record:
-        """Draw one of some things.
+    def take_product(self) -> Record:
+        """Take a product that the customer has not bought.
 
         Raises:
-            Unfit: There is none.
+            Unfit: The product that was drawn is one that the customer has bought.
         """
-        if not things:
+        product = self.rng.choice(self.index.products)
+        if product["name"] in self.bought:
             raise Unfit
-        return self.rng.choice(things)
-
-    def phrase(self, *texts: str) -> str:
-        """Draw one of some ways to say the same."""
-        return self.rng.choice(texts)
+        self.take(product["product_id"])
+        return product
 
     def methods(self, cost: float = 0) -> list[Record]:
         """Return the payment methods that are not taken and can pay an amount."""
@@ -204,7 +140,7 @@ class Customer:
         return method
 
     def method_name(self, method: Record) -> str:
-        """Return how the customer names a payment method.
+        """Return the customer's words for a payment method.
 
         Raises:
             Unfit: Two of the methods have the same name.
@@ -215,25 +151,25 @@ class Customer:
         return _method_name(method)
 
     def order_name(self, order: Record) -> str:
-        """Return how the customer names an order."""
+        """Draw the customer's words for an order."""
         return f"the order with the {self.rng.choice(self.items(order))['name'].lower()}"
 
     def order_facts(self, order: Record, name: str) -> tuple[Fact, ...]:
-        """Return what the customer tells about an order: its number, or what was in it."""
+        """Draw the facts that tell which order it is: by its number, or by its items."""
         if self.rng.random() < 0.5:
             number = order["order_id"]
             also = (f"It is order {number}.", f"That would be {number}.")
-            return (Fact("order_id", f"The order number is {number}.", _ASK_ORDER, also),)
+            return (Fact("order_id", f"The order number is {number}.", ASKS["order"], also),)
         also = (f"It is {name}.", f"That would be {name}.")
-        return (Fact("items", f"I mean {name}.", _ASK_ORDER, also),)
+        return (Fact("items", f"I mean {name}.", ASKS["order"], also),)
 
     def item_facts(self, order: Record, items: Sequence[Record]) -> tuple[Fact, ...]:
-        """Return what the customer tells about an order and items in it."""
+        """Draw the facts that tell which order and which items it is about."""
         facts = self.order_facts(order, f"the order with {the(items)}")
         if facts[0].name == "items":
             return facts
         also = (f"I mean {the(items)}.", f"Just {the(items)}, please.")
-        return (*facts, Fact("items", f"It is about {the(items)}.", _ASK_ITEMS, also))
+        return (*facts, Fact("items", f"It is about {the(items)}.", ASKS["items"], also))
 
     def limit(self, value: float) -> tuple[int, bool]:
         """Draw a limit in dollars, and return it with whether a value keeps it.
@@ -264,19 +200,20 @@ class Customer:
 
 
 def reason_fact(reason: str) -> Fact:
-    """Return what the customer tells about a reason in ``REASONS``."""
-    return Fact("reason", REASONS[reason], ("mistake",), _ALSO[reason])
+    """Return the fact that tells a reason in ``REASONS``."""
+    say, *also = REASONS[reason]
+    return Fact("reason", say, ASKS["reason"], tuple(also))
 
 
 def payment_fact(method: str, suffix: str = "") -> Fact:
-    """Return what the customer tells about a payment method.
+    """Return the fact that tells which payment method to use.
 
     Args:
         method: How the customer names it.
         suffix: What follows it, with a space before it.
     """
     also = (f"I would like to use {method}{suffix}.", f"With {method}{suffix}, please.")
-    return Fact("payment", f"Please use {method}{suffix}.", ASK_PAYMENT, also)
+    return Fact("payment", f"Please use {method}{suffix}.", ASKS["payment"], also)
 
 
 def _paid(order: Record) -> str:
@@ -314,5 +251,18 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def the(items: Sequence[Record]) -> str:
-    """Return how a customer names items: ``the hammock and the floor rug``."""
+    """Return a customer's words for items: ``the hammock and the floor rug``."""
     return listed([f"the {item['name'].lower()}" for item in items])
+
+
+def changed(item: Record, variant: Record) -> dict[str, str]:
+    """Return the options of a variant that an item does not have."""
+    old = item["options"]
+    return {name: value for name, value in variant["options"].items() if old[name] != value}
+
+
+def options_text(item: Record, variant: Record) -> str:
+    """Return words for the difference of a variant from an item, which fit no other variant."""
+    others = [f"the {name} {value}" for name, value in changed(item, variant).items()]
+    rest = ", and otherwise like mine" if len(others) < len(item["options"]) else ""
+    return f"with {listed(others)}{rest}"

@@ -1,4 +1,4 @@
-"""What the tools of a shop look up, check and write in its records."""
+"""The records of a shop: how its tools look them up, check and write them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -76,7 +76,7 @@ class ShopRecords(Toolkit):
     def _difference(
         self, order: Record, item_ids: Sequence[str], variants: Sequence[Record]
     ) -> float:
-        """Return what the new variants cost more than the old items, not rounded."""
+        """Return the difference in price of the new variants to the old items, not rounded."""
         total: float = 0
         for old, variant in zip(item_ids, variants, strict=True):
             total += variant["price"] - first_item(order, old)["price"]

@@ -1,63 +1,46 @@
-"""What the generator of the airline's tasks knows: the records of an airline, and one customer."""
+"""Customers of a generated airline, and the words in which they name what they want."""
 
 import functools
 import itertools
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from random import Random
-from typing import Any
 
 from gem_tau.database import Record
-from gem_tau.domains.airline_records import FlightIndex
-from gem_tau.domains.airline_rules import statuses
-from gem_tau.domains.airline_world import airline
-from gem_tau.domains.airports import CITIES
-from gem_tau.scenario import Fact, Goal
+from gem_tau.domains.airline.calls import Legs, bags_call
+from gem_tau.domains.airline.database import airline
+from gem_tau.domains.airline.records import (
+    FlightIndex,
+    free_bags,
+    may_be_cancelled,
+    next_day,
+    statuses,
+)
+from gem_tau.domains.airline.words import ASKS, CITIES, REASONS
+from gem_tau.domains.wishes import BaseCustomer, Unfit
+from gem_tau.scenario import Fact
+from gem_tau.task import Call
 
 __all__ = [
+    "ANY_TIME",
     "Customer",
-    "Legs",
-    "Records",
-    "Wish",
+    "Index",
     "bags_words",
     "cabin_words",
     "day",
+    "indexed",
     "kind_words",
     "money",
+    "more_words",
+    "paid_for",
+    "payment_fact",
     "place",
-    "records_of",
 ]
 
-Legs = list[tuple[str, str]]
-"""The numbers and dates of flights."""
 _MONTHS = ("", "January", "February", "March", "April", "May", "June")
-_TRIP_WORDS = ("reservation", "booking", "which flight", "which one")
-
+ANY_TIME = "00:00"
+"""The earliest time of departure, for a customer to whom it does not matter."""
 _COMING = {"available", "on time", "delayed"}
 _DISTURBED = {"cancelled", "delayed"}
-
-
-@dataclass(frozen=True)
-class Wish:
-    """A goal with the calls that reach it.
-
-    Args:
-        goal: The goal.
-        calls: Names and arguments of the calls.
-        says: What the assistant must say.
-    """
-
-    goal: Goal
-    calls: tuple[tuple[str, dict[str, Any]], ...] = ()
-    says: tuple[str, ...] = ()
-
-    def words(self) -> str:
-        """Return what is said and called for it anyway, in lower case without commas."""
-        told = " ".join(fact.say for fact in self.goal.facts)
-        goal = self.goal
-        parts = (goal.say, goal.change, goal.condition, told, json.dumps(self.calls))
-        return " ".join(parts).lower().replace(",", "")
 
 
 def money(amount: float) -> str:
@@ -93,8 +76,24 @@ def bags_words(count: int) -> str:
     return f"We have {count} bag{'s' * (count > 1)} to check in total."
 
 
-class Records:
-    """The records of an airline, with what does not depend on the task.
+def more_words(count: int) -> str:
+    """Return a number of further bags in words of a customer."""
+    return f"{count} more checked bag{'s' * (count > 1)}"
+
+
+def payment_fact(words: str) -> Fact:
+    """Return the fact that tells how to pay for a change."""
+    also = (f"With {words}, please.", f"I would like to use {words}.")
+    return Fact("payment", f"Please use {words}.", ASKS["payment_of_change"], also)
+
+
+def paid_for(record: Record) -> int:
+    """Return the total payment for a reservation, in dollars."""
+    return sum(int(payment["amount"]) for payment in record["payment_history"])
+
+
+class Index:
+    """An airline, prepared for drawing tasks.
 
     Args:
         number: The number of the airline.
@@ -106,7 +105,7 @@ class Records:
         self.users = self.base.tables["users"]
         self.reservations = self.base.tables["reservations"]
         self.flights = self.base.tables["flights"]
-        self.index = FlightIndex.of(self.base)
+        self.routes = FlightIndex.of(self.base)
         self.statuses = {
             key: statuses(self.flights, record) for key, record in self.reservations.items()
         }
@@ -121,7 +120,7 @@ class Records:
                 self.pools.setdefault(name, []).append(key)
         self.pool_sets = {name: frozenset(pool) for name, pool in self.pools.items()}
         self.user_ids = list(self.users)
-        self.direct = sorted(self.index.between)
+        self.direct = sorted(self.routes.between)
         """The pairs of airports with a direct flight."""
         self.onestop = sorted(set(self._pairs_with_stop()) - set(self.direct))
         """The pairs of airports with one stop, and no direct flight."""
@@ -152,13 +151,13 @@ class Records:
         return int(on_date["prices"][cabin]) if enough else None
 
     def departure(self, number: str) -> str:
-        """Return when a flight departs."""
+        """Return the time of a flight's departure, HH:MM:SS."""
         return str(self.flights[number]["scheduled_departure_time_est"])
 
     def cheapest_direct(
         self, ends: tuple[str, str], date: str, after: str, cabin: str, count: int
-    ) -> tuple[int, Legs] | None:
-        """Return the price and the legs of the only cheapest direct flight; None if there is none.
+    ) -> tuple[int, Legs]:
+        """Return the price and the legs of the only cheapest direct flight.
 
         Args:
             ends: The airports of departure and arrival.
@@ -166,10 +165,13 @@ class Records:
             after: The earliest time of departure.
             cabin: The cabin.
             count: The number of passengers.
+
+        Raises:
+            Unfit: No flight fits, or several have the lowest price.
         """
         found = [
             (price, [(number, date)])
-            for number in self.index.between.get(ends, ())
+            for number in self.routes.between.get(ends, ())
             if self.departure(number) >= after
             and (price := self.offer(number, date, cabin, count)) is not None
         ]
@@ -177,17 +179,17 @@ class Records:
 
     def cheapest_onestop(
         self, ends: tuple[str, str], date: str, after: str, cabin: str, count: int
-    ) -> tuple[int, Legs] | None:
+    ) -> tuple[int, Legs]:
         """Return the only cheapest pair of flights with one stop; see ``cheapest_direct``."""
         found = []
-        for number, stop in self.index.leaving.get(ends[0], ()):
-            onward = self.index.between.get((stop, ends[1]))
+        for number, stop in self.routes.leaving.get(ends[0], ()):
+            onward = self.routes.between.get((stop, ends[1]))
             if not onward or self.departure(number) < after:
                 continue
             first = self.offer(number, date, cabin, count)
             if first is not None:
                 arrival = self.flights[number]["scheduled_arrival_time_est"]
-                later = _next(date) if "+1" in arrival else date
+                later = next_day(date) if "+1" in arrival else date
                 found += [
                     (first + second, [(number, date), (other, later)])
                     for other in onward
@@ -197,52 +199,36 @@ class Records:
         return _only_cheapest(found)
 
 
-def _next(date: str) -> str:
-    return f"{date[:8]}{int(date[8:]) + 1:02}"
-
-
-def _only_cheapest(
-    found: list[tuple[int, Legs]],
-) -> tuple[int, Legs] | None:
-    if not found:
-        return None
-    lowest = min(price for price, _ in found)
+def _only_cheapest(found: list[tuple[int, Legs]]) -> tuple[int, Legs]:
+    lowest = min((price for price, _ in found), default=0)
     best = [one for one in found if one[0] == lowest]
-    return best[0] if len(best) == 1 else None
+    if len(best) != 1:
+        raise Unfit
+    return best[0]
 
 
 @functools.lru_cache(maxsize=16)
-def records_of(number: int) -> Records:
-    """Return the records of an airline."""
-    return Records(number)
+def indexed(number: int) -> Index:
+    """Return the index of an airline."""
+    return Index(number)
 
 
-class Customer:
-    """A customer for whom goals are drawn, one after the other.
+class Customer(BaseCustomer):
+    """A user of an airline, for whom wishes are drawn.
 
     Args:
-        rng: The random stream.
-        records: The records of the airline.
+        index: The airline.
+        rng: The random stream of the task.
         user_id: The user.
     """
 
-    def __init__(self, rng: Random, records: Records, user_id: str) -> None:
-        self.rng = rng
-        self.records = records
-        self.user_id = user_id
-        self.user = records.users[user_id]
-        self._claimed: set[str] = set()
-
-    def claim(self, thing: str) -> bool:
-        """Reserve something that only one goal may use; return whether it was free."""
-        if thing in self._claimed:
-            return False
-        self._claimed.add(thing)
-        return True
+    def __init__(self, index: Index, rng: Random, user_id: str) -> None:
+        super().__init__(rng, index.users[user_id])
+        self.index = index
 
     def reservations(self) -> list[Record]:
         """Return the reservations of the customer."""
-        return [self.records.reservations[one] for one in self.user["reservations"]]
+        return [self.index.reservations[one] for one in self.user["reservations"]]
 
     def methods(self, source: str) -> list[Record]:
         """Return the payment methods of a kind, the one with the lowest balance first."""
@@ -258,10 +244,38 @@ class Customer:
         """Return the id of a method that can pay for a change, and words for it."""
         cards = self.methods("gift_card")
         usable = cards and cards[-1]["amount"] >= amount
-        if usable and self.rng.random() < 0.4 and self.claim("gift_cards"):
+        if usable and self.rng.random() < 0.4 and self.take_if_free("gift_cards"):
             words = "my gift card" if len(cards) == 1 else "my gift card with the highest balance"
             return cards[-1]["id"], words
         return self.credit_card()
+
+    def reason_for(self, record: Record) -> str:
+        """Draw a reason for which a reservation may be cancelled.
+
+        Raises:
+            Unfit: It may not be cancelled for the reason that was drawn.
+        """
+        found = self.index.statuses[record["reservation_id"]]
+        is_cancelled = "cancelled" in found
+        reason = "airline" if is_cancelled else self.rng.choice(("health", "weather", "plans"))
+        if not may_be_cancelled(found, record, reason):
+            raise Unfit
+        return reason
+
+    def reason_fact(self, reason: str) -> Fact:
+        """Draw the fact that tells a reason."""
+        return Fact("reason", self.rng.choice(REASONS[reason]), ASKS["reason"])
+
+    def paid_bags(self, record: Record, more: int) -> int:
+        """Return the number of paid bags of a reservation after adding some."""
+        free = len(record["passengers"]) * free_bags(self.user["membership"], record["cabin"])
+        total: int = record["total_baggages"] + more
+        return max(0, total - free)
+
+    def add_bags(self, record: Record, more: int, payment_id: str) -> Call:
+        """Return the call that adds bags to a reservation, the free ones first."""
+        total = record["total_baggages"] + more
+        return bags_call(record, total, self.paid_bags(record, more), payment_id)
 
     def trip(self, record: Record) -> tuple[str, tuple[Fact, ...]]:
         """Return words for a reservation, and the facts that tell which one it is.
@@ -273,7 +287,7 @@ class Customer:
         words = f"{kind_words(record['flight_type'])} {route} on {date}"
         key = record["reservation_id"]
         number = Fact("reservation_id", f"The number is {key}.", also=(f"It is {key}.",))
-        facts = [Fact("trip", f"It is my {words}.", _TRIP_WORDS, (f"I mean my {words}.",))]
+        facts = [Fact("trip", f"It is my {words}.", ASKS["trip"], (f"I mean my {words}.",))]
         if not self._is_only(record) or self.rng.random() < 0.5:
             facts.insert(0, number)
         return self.rng.choice(("one of my reservations", f"my {words}")), tuple(facts)

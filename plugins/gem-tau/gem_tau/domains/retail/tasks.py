@@ -6,41 +6,30 @@ that does nothing, or hands the user over, is paid 0.
 """
 
 import functools
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from gem_core.errors import ConfigError
-from gem_tau.domains.retail import RETAIL
-from gem_tau.domains.retail_customers import Customer, Unfit, Wish, indexed
-from gem_tau.domains.retail_questions import QUESTIONS, REFUSALS
-from gem_tau.domains.retail_wishes import WISHES
+from gem_tau.domains.retail.choices import CHOICES
+from gem_tau.domains.retail.customer import Customer, indexed
+from gem_tau.domains.retail.questions import QUESTIONS
+from gem_tau.domains.retail.refusals import REFUSALS
+from gem_tau.domains.retail.requests import REQUESTS
+from gem_tau.domains.retail.tools import RETAIL
+from gem_tau.domains.retail.words import ASKS, PERSONAS
+from gem_tau.domains.wishes import Wish, fitting, generated, make_task
 from gem_tau.scenario import Fact, Scenario
-from gem_tau.sources import Dialogues, DrawnTasks, ListedTasks
-from gem_tau.task import Call, DialogueTask, Mention
+from gem_tau.sources import Dialogues
+from gem_tau.task import Call, DialogueTask
 
-__all__ = ["draw_task", "sample"]
+__all__ = ["CHANGES", "draw_task", "sample"]
 
+CHANGES = (*REQUESTS, *CHOICES)
+"""The wishes that change the database."""
 _TESTS = 200
 _TEST_SHOP = 0
 _TRAIN_SHOPS = 8
 """Shops 1 to 8 are for training."""
-_PERSONAS = (
-    "You are friendly and brief.",
-    "You are in a hurry.",
-    "You are polite and patient.",
-    "You want everything to be right the first time.",
-)
-_ASK_IDENTITY = (
-    "identity",
-    "identify you",
-    "who you are",
-    "who am i",
-    "authenticate",
-    "look you up",
-)
-_Family = Callable[[Customer], Wish]
 
 
 def sample(data: str | Path | None = None, split: str | None = None) -> Dialogues:
@@ -54,13 +43,7 @@ def sample(data: str | Path | None = None, split: str | None = None) -> Dialogue
     Raises:
         ConfigError: There is data, or another split.
     """
-    if data is not None:
-        raise ConfigError(f"The tasks of retail-sample are generated; got data={str(data)!r}.")
-    if split in {None, "test"}:
-        return ListedTasks(_test_tasks())
-    if split == "train":
-        return DrawnTasks(_train_task)
-    raise ConfigError(f"split must be 'test' or 'train'; got {split!r}.")
+    return generated("tau:Retail", _test_tasks, _train_task, data=data, split=split)
 
 
 @functools.cache
@@ -94,33 +77,20 @@ def draw_task(seed: int, shop: int) -> DialogueTask:
 def _wishes(customer: Customer) -> list[Wish]:
     """Draw one to three wishes.
 
-    One changes the database, and is the last if there is a refusal: whoever hands the customer over
-    instead of refusing does not get to it.
+    One changes the database, and is the last if there is a refusal: an assistant that hands the
+    customer over instead of refusing does not get to it.
     """
     rng = customer.rng
-    wishes = _fitting(customer, rng.sample(WISHES, 4), 1)
+    wishes = fitting(customer, rng.sample(CHANGES, 4), 1)
     if not wishes:
         return []
-    others = [*rng.sample(WISHES, 4), *rng.sample(QUESTIONS, 3), *rng.sample(REFUSALS, 2)]
+    others = [*rng.sample(CHANGES, 4), *rng.sample(QUESTIONS, 3), *rng.sample(REFUSALS, 2)]
     rng.shuffle(others)
     last = wishes[0]
-    wishes += _fitting(customer, others, rng.choice((0, 1, 1, 2, 2)))
+    wishes += fitting(customer, others, rng.choice((0, 1, 1, 2, 2)))
     rng.shuffle(wishes)
     if any(wish.goal.kind == "refusal" for wish in wishes):
         wishes.sort(key=lambda wish: wish is last)
-    return wishes
-
-
-def _fitting(customer: Customer, families: Sequence[_Family], count: int) -> list[Wish]:
-    """Return the first ``count`` wishes that the customer can have."""
-    wishes: list[Wish] = []
-    for family in families:
-        if len(wishes) == count:
-            break
-        try:
-            wishes.append(family(customer))
-        except Unfit:
-            continue
     return wishes
 
 
@@ -136,17 +106,12 @@ def _are_answers_apart(wishes: Sequence[Wish]) -> bool:
 
 def _task(task_id: str, customer: Customer, wishes: Sequence[Wish]) -> DialogueTask:
     identity, find = _identity(customer)
-    calls = [find, Call("get_user_details", {"user_id": customer.id}, goal=0)]
-    for number, wish in enumerate(wishes):
-        calls += [replace(call, goal=number) for call in wish.calls]
     goals = tuple(wish.goal for wish in wishes)
     known = {fact.name for facts in (identity, *(goal.facts for goal in goals)) for fact in facts}
     unknown = tuple(name for name in ("email", "user_id", "order_id") if name not in known)
-    scenario = Scenario(goals, identity, unknown, customer.phrase(*_PERSONAS))
-    mentions = [Mention(wish.answer, number) for number, wish in enumerate(wishes) if wish.answer]
-    return DialogueTask(
-        task_id, RETAIL, customer.index.base, scenario, tuple(calls), tuple(mentions)
-    )
+    scenario = Scenario(goals, identity, unknown, customer.phrase(*PERSONAS))
+    calls = [find, Call("get_user_details", {"user_id": customer.id}, goal=0)]
+    return make_task(task_id, RETAIL, customer.index.base, scenario, calls, wishes)
 
 
 def _identity(customer: Customer) -> tuple[tuple[Fact, ...], Call]:
@@ -155,7 +120,7 @@ def _identity(customer: Customer) -> tuple[tuple[Fact, ...], Call]:
     first, last = user["name"]["first_name"], user["name"]["last_name"]
     zip_code = user["address"]["zip"]
     names = (f"I am {first} {last}.", f"It is {first} {last}.")
-    facts = [Fact("name", f"My name is {first} {last}.", _ASK_IDENTITY, names)]
+    facts = [Fact("name", f"My name is {first} {last}.", ASKS["identity"], names)]
     codes = (f"The zip code is {zip_code}.", f"I live in {zip_code}.")
     if rng.random() < 0.3:
         ids = (f"The user id is {customer.id}.", f"It is {customer.id}.")
@@ -163,9 +128,9 @@ def _identity(customer: Customer) -> tuple[tuple[Fact, ...], Call]:
     if rng.random() < 0.5:
         email = user["email"]
         also = (f"The email is {email}.", f"You can find me by {email}.")
-        facts.append(Fact("email", f"My email address is {email}.", _ASK_IDENTITY, also))
+        facts.append(Fact("email", f"My email address is {email}.", ASKS["identity"], also))
         facts.append(Fact("zip", f"My zip code is {zip_code}.", also=codes))
         return tuple(facts), Call("find_user_id_by_email", {"email": email}, goal=0)
-    facts.append(Fact("zip", f"My zip code is {zip_code}.", _ASK_IDENTITY, codes))
+    facts.append(Fact("zip", f"My zip code is {zip_code}.", ASKS["identity"], codes))
     arguments = {"first_name": first, "last_name": last, "zip": zip_code}
     return tuple(facts), Call("find_user_id_by_name_zip", arguments, goal=0)

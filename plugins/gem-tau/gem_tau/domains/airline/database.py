@@ -12,15 +12,15 @@ from typing import Any
 
 from gem_core.errors import ConfigError
 from gem_tau.database import Base, Record
-from gem_tau.domains.airline_people import FIRST_NAMES, LAST_NAMES, STREETS
-from gem_tau.domains.airline_records import NOW
-from gem_tau.domains.airline_rules import free_bags
-from gem_tau.domains.airports import CITIES, STATES
+from gem_tau.domains.airline.records import NOW, free_bags
+from gem_tau.domains.airline.words import CITIES, FIRST_NAMES, LAST_NAMES, STATES, STREETS
 
-__all__ = ["DATES", "airline"]
+__all__ = ["DATES", "FUTURE", "airline"]
 
 DATES = tuple(str(calendar_date(2024, 5, day)) for day in range(1, 31))
 """The dates of the flights."""
+FUTURE = DATES[15:]
+"""The dates of the flights that can be booked."""
 _TODAY = NOW[:10]
 _USERS, _RESERVATIONS = 500, 800
 _AIRPORTS, _PAIRS, _FLIGHTS_A_DAY = 16, 30, 5
@@ -190,7 +190,7 @@ def _payment_methods(rng: Random) -> dict[str, Record]:
 
 
 class _Booker:
-    """Makes the reservations of users."""
+    """A generator of the reservations of users."""
 
     def __init__(self, rng: Random, flights: dict[str, Record], users: dict[str, Record]) -> None:
         self.rng = rng
@@ -287,7 +287,7 @@ class _Booker:
         }
 
     def _created(self, first: str) -> str:
-        """Return when a trip was booked; an eighth of the next trips within the last 24 hours."""
+        """Return the time of a booking: for an eighth of the next trips in the last 24 hours."""
         now = datetime.fromisoformat(NOW)
         if first > _TODAY and self.rng.random() < 0.125:
             return (now - timedelta(minutes=self.rng.randrange(60, 23 * 60))).isoformat()

@@ -1,0 +1,1 @@
+"""An airline; see ``gem_tau.domains`` for its files."""

@@ -1,0 +1,1 @@
+"""An online shop; see ``gem_tau.domains`` for its files."""
