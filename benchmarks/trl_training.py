@@ -19,8 +19,8 @@ from trl import GRPOConfig, GRPOTrainer
 
 from gem_adapters.trl.rollout import episode_rewards, prompts, rollout
 from gem_adapters.trl.sampling import sample
+from gem_core.background import BackgroundLoop
 from gem_rollout import Limits, RowEnvs, env_rows, play_batch
-from gem_rollout.background import BackgroundLoop
 
 ENV = "game:GuessTheNumber-v0-easy"
 TASKS = 200

@@ -15,6 +15,7 @@ __all__ = ["LIBRARIES", "PLUGINS", "api_page", "places", "plugins_page", "regist
 LIBRARIES = {
     "gem_core": (
         "gem_core.agent",
+        "gem_core.background",
         "gem_core.calls",
         "gem_core.config",
         "gem_core.content",
@@ -28,7 +29,6 @@ LIBRARIES = {
         "gem_core.testing",
     ),
     "gem_rollout": (
-        "gem_rollout.background",
         "gem_rollout.tokens.chat_content",
         "gem_rollout.commands",
         "gem_rollout.models.tiny_model",

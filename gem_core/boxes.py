@@ -1,4 +1,4 @@
-r"""What a box holds: an answer, often with LaTeX around it that only formats it."""
+r"""The content of a box: an answer, often with LaTeX around it that only formats it."""
 
 import re
 

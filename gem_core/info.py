@@ -17,7 +17,7 @@ class InfoKeys(TypedDict, total=False):
     suffix: str
     """Text that an agent sees after the history, such as the board of a game."""
     correct: bool
-    """Whether the episode's task is solved; it decides over the success of a trajectory."""
+    """Whether the episode's task is solved; it decides the success of a trajectory."""
     rewards: dict[str, float]
     """The parts of a reward by name, each before it is weighted."""
     reward_details: dict[str, Any]

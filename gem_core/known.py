@@ -1,4 +1,4 @@
-"""Which of gem-core's own distributions has which id, for messages about what is not installed.
+"""The ids of each of gem-core's own distributions, for messages about what is not installed.
 
 ``known.json`` is written by ``make docs``, from what the distributions register.
 """

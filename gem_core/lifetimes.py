@@ -1,4 +1,4 @@
-"""How long something lives that holds processes, sockets, files or threads.
+"""The lifetime of an object that holds processes, sockets, files or threads.
 
 A ``Lifetime`` belongs to the process that made it and ends once: when it is closed, when its owner
 is dropped, or when the interpreter ends. In a fork of that process it can neither be used nor

@@ -15,7 +15,7 @@ Out = TypeVar("Out")
 
 
 def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
-    """Tell whether ``value`` can be awaited; several times faster than ``inspect.isawaitable``."""
+    """Return whether ``value`` can be awaited; much faster than ``inspect.isawaitable``."""
     return hasattr(type(value), "__await__")
 
 

@@ -26,7 +26,7 @@ def notice_after(seconds: float, text: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def results_alone(*, until_exit: bool = False) -> Iterator[None]:
-    """Send what components print, also below Python, to the standard error.
+    """Send the output of components, also from below Python, to the standard error.
 
     The standard output of a command is for its results, which scripts read. ``print_result``
     prints them while the context is open. Contexts may be nested, and open in several threads.

@@ -45,7 +45,7 @@ class Person(Protocol):
     """The value of ``person``: what a person sees and types in ``gem-core play``."""
 
     def screen(self, observation: Any, info: Info, width: int) -> str:
-        """Return what to show of an observation and its info; a line has ``width`` columns."""
+        """Return the text to show for an observation and its info; a line has ``width`` columns."""
 
     def typed(self, text: str) -> str:
         r"""Return the content of the ``\boxed{}`` that a person means by a text."""
@@ -77,7 +77,7 @@ def reset_options(env: Env, number: int, seed: int | None = None) -> dict[str, A
 
 
 def person(env: Env) -> Person | None:
-    """Return what a person sees and types; None if that is what an agent does."""
+    """Return the ``Person`` of an environment; None if a person sees and types what an agent does."""
     return getattr(env.unwrapped, "person", None)
 
 

@@ -1,4 +1,4 @@
-"""What all commands of ``gem-core`` share: ``--format``, JSON, messages, and completion of ids.
+"""The shared parts of all ``gem-core`` commands: ``--format``, JSON, messages, and completion of ids.
 
 In the format ``json``, the standard output has what ``print_json`` prints and nothing else: what
 components print goes to the standard error.
@@ -119,7 +119,7 @@ def visible(text: str) -> str:
 
 
 def message_of(error: Exception) -> str:
-    """Return what to print about an error; of the system's errors the file and the reason."""
+    """Return the text to print about an error: file and reason for an error of the system."""
     text = str(error)
     if isinstance(error, OSError) and error.strerror:
         place = "" if error.filename is None else f"{error.filename!s:.300}: "

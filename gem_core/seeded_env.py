@@ -54,7 +54,7 @@ class SeededEnv(Stateful):
         return self._action_rng
 
     def _salted(self, seed: int) -> str:
-        """Return a seed of this environment alone: with the same one, others draw differently."""
+        """Return the seed with a salt, so that different environments draw differently from it."""
         return f"{self.spec.id if self.spec else type(self).__qualname__} {seed}"
 
     def seed_actions(self, seed: int) -> None:

@@ -1,4 +1,4 @@
-"""What a reply says, without what its model only thought.
+"""The spoken part of a reply: the rest are thoughts of its model.
 
 Reasoning models write their thoughts between ``<think>`` and ``</think>``. A server with a parser
 for reasoning takes them out; without one they stand in the reply. Actions, messages and scores in
@@ -44,7 +44,7 @@ def with_opened_thought(reply: str, prompt: str) -> str:
 
 
 def after_thoughts(text: str) -> int:
-    """Return where ``spoken`` begins in a text: at its end if nothing is left."""
+    """Return the position at which ``spoken`` begins in a text; the end if nothing is left."""
     if "think>" not in text:
         return 0
     begin = -1
@@ -82,7 +82,7 @@ def _after_stray_end(text: str) -> int:
 
 
 def _fences(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the code fences of a text begin and end; one that is never closed is none."""
+    """Yield start and end of each code fence of a text; only closed fences count."""
     start, mark = -1, ""
     for line in _FENCE.finditer(text):
         if start < 0:

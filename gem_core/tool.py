@@ -89,7 +89,7 @@ class Tool(Protocol):
     """Whether ``run`` may wait, for example for a process or a network."""
 
     def instructions(self) -> str:
-        """Return what an agent must know to call the tool."""
+        """Return the instructions by which an agent calls the tool."""
 
     def parse(self, action: Action) -> ToolCall | None:
         """Return the call that ``action`` makes to this tool, or None. Never raises."""

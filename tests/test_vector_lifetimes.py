@@ -210,7 +210,7 @@ def test_an_asynchronous_step_that_cannot_be_cancelled_does_not_keep_close(make,
         vector._executor.submit("step", [(0, "stubborn")])
     assert STUBBORN.wait(30)
     STUBBORN.clear()
-    with pytest.warns(RuntimeWarning, match="asynchronous environment did not end"):
+    with pytest.warns(RuntimeWarning, match="asynchronous environments did not end"):
         vector.close()
 
 

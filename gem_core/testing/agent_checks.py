@@ -19,7 +19,7 @@ MOST_TURNS = 50
 
 
 class AgentBench:
-    """What a check works with.
+    """The input of a check: an agent and its environment.
 
     Args:
         make: Makes the agent.

@@ -52,7 +52,7 @@ class Episode(NamedTuple):
 
 
 class Bench:
-    """What a check works with: the environment's factory, and ways to play.
+    """The input of a check: the environment's factory, and ways to play.
 
     Args:
         factory: Makes the environment.

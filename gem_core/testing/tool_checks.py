@@ -19,7 +19,7 @@ NOT_FOR_ANY_TOOL = ("", "The answer is \\boxed{4}.", "<", "\x00\ud800\U0001f9e9"
 
 
 class ToolBench:
-    """What a check works with.
+    """The input of a check: a tool and calls of it.
 
     Args:
         make: Makes the tool.

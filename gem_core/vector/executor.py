@@ -1,13 +1,12 @@
 """Executors, which run the slots of a vector: the protocol, and the base class."""
 
-import asyncio
 import queue
-import threading
 import time
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Protocol
 
+from gem_core.background import BackgroundLoop
 from gem_core.errors import GemError
 from gem_core.lifetimes import Lock
 from gem_core.maybe_async import is_awaitable
@@ -16,7 +15,6 @@ from gem_core.vector.slot import Fault, Slot, perform
 __all__ = [
     "CLOSE_SECONDS",
     "Executor",
-    "LoopThread",
     "QueueExecutor",
     "Request",
     "Result",
@@ -56,57 +54,13 @@ class Executor(Protocol):
         """Close the slots and end all threads and processes, in seconds; may be called twice."""
 
 
-class LoopThread:
-    """An event loop in its own thread, for asynchronous environments."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
-
-    def submit(self, awaitable: Awaitable[Any], done: Callable[[Any], None]) -> None:
-        """Run an awaitable and call ``done`` with its value, or with a ``Fault`` if it raises."""
-
-        async def run() -> None:
-            try:
-                done(await awaitable)
-            except BaseException as error:  # noqa: BLE001 - somebody waits for an answer
-                done(Fault(error))
-
-        asyncio.run_coroutine_threadsafe(run(), self._loop)
-
-    def close(self) -> bool:
-        """Cancel what is running, and end the thread.
-
-        Returns:
-            Whether all of it ended within ``CLOSE_SECONDS``; if not, the thread is left behind.
-        """
-
-        async def cancel() -> None:
-            tasks = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            await self._loop.shutdown_default_executor()
-
-        ending = asyncio.run_coroutine_threadsafe(cancel(), self._loop)
-        try:
-            ending.result(CLOSE_SECONDS)
-        except TimeoutError:
-            return False
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-        return True
-
-
 class QueueExecutor:
     """Base of executors: one queue for the results, one event loop for awaitables."""
 
     def __init__(self) -> None:
         self._slots: dict[int, Slot] = {}
         self._results: queue.SimpleQueue[Result] = queue.SimpleQueue()
-        self._loop: LoopThread | None = None
+        self._loop: BackgroundLoop | None = None
         self._loop_lock = Lock()
 
     def start(self, make_slots: Sequence[Callable[..., Slot]]) -> None:
@@ -144,8 +98,14 @@ class QueueExecutor:
     def _put_later(self, index: int, awaitable: Awaitable[Any]) -> None:
         with self._loop_lock:
             if self._loop is None:
-                self._loop = LoopThread()
-        self._loop.submit(awaitable, lambda value: self._results.put((index, value)))
+                self._loop = BackgroundLoop("asynchronous environments", seconds=CLOSE_SECONDS)
+        self._loop.start(self._put_result(index, awaitable))
+
+    async def _put_result(self, index: int, awaitable: Awaitable[Any]) -> None:
+        try:
+            self._results.put((index, await awaitable))
+        except BaseException as error:  # noqa: BLE001 - somebody waits for an answer
+            self._results.put((index, Fault(error)))
 
     def collect(self, minimum: int, timeout: float | None = None) -> list[Result]:
         """Return finished results; wait until there are at least ``minimum``."""
@@ -171,8 +131,8 @@ class QueueExecutor:
 
     def _close_loop(self) -> None:
         loop, self._loop = self._loop, None
-        if loop is not None and not loop.close():
-            warn_of_hanging("An asynchronous environment")
+        if loop is not None:
+            loop.close()
 
 
 def check_closed(values: Iterable[Any]) -> None:

@@ -144,7 +144,7 @@ class Slot:
         return self._finish(Step(self._last_observation, 0.0, False, True, info))
 
     def _finish(self, step: Step) -> Any:
-        """Do what ``autoreset`` asks for after the last step of an episode."""
+        """Apply ``autoreset`` after the last step of an episode."""
         if self._autoreset == "same_step":
             step = step._replace(info=dict(step.info))  # the environment may use it again
             first = self.reset({})

@@ -19,9 +19,9 @@ pytestmark = pytest.mark.timeout(90)
 FORKS = """
 import asyncio, os, signal, sys
 from gem_core import BaseEnv, Step
+from gem_core.background import BackgroundLoop
 from gem_core.agent import SilentAgent
 from gem_rollout import Trajectory, TrajectoryFile, collect, collect_async
-from gem_rollout.background import BackgroundLoop
 
 signal.alarm(30)
 

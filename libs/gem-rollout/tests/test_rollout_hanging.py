@@ -11,12 +11,9 @@ from typing import Any
 import pytest
 from ending_envs import Consumer, Waits, noting, wait_until
 
-import gem_rollout.background
 import gem_rollout.episodes.rollout
 from gem_core import Action, AsyncEnv, BaseAgent, Info, Observation, Step
-from gem_core.errors import ClosedError
 from gem_rollout import collect, collect_async
-from gem_rollout.background import BackgroundLoop
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -148,32 +145,6 @@ class TestAHangingStep:
         consumer.join()
         assert consumer.was_refused
         assert Hangs.all_closed()
-
-    def test_a_coroutine_that_blocks_a_background_loop(
-        self, caplog: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(gem_rollout.background, "_PATIENCE", 0.1)
-        inside, goes_on, errors = threading.Event(), threading.Event(), list[Any]()
-        loop = BackgroundLoop()
-
-        async def block() -> None:
-            inside.set()
-            goes_on.wait()
-
-        def run() -> None:
-            try:
-                loop.run(block())
-            except ClosedError as error:
-                errors.append(error)
-
-        thread = threading.Thread(target=run)
-        thread.start()
-        assert inside.wait(30)
-        loop.close()
-        thread.join(30)
-        assert len(errors) == 1
-        assert "abandoned" in caplog.text
-        goes_on.set()
 
 
 def leave_early(env: Any, *, asynchronous: bool = False) -> None:

@@ -16,9 +16,9 @@ from ending_envs import Consumer, Noting, Waits, noting, wait_until
 from forks import in_fork
 
 from gem_core import Action, BaseAgent, Info, Observation, Step
+from gem_core.background import BackgroundLoop
 from gem_core.errors import ClosedError, ConfigError, EpisodeEndedError, ForkError
 from gem_rollout import Trajectory, TrajectoryFile, collect, collect_async
-from gem_rollout.background import BackgroundLoop
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
 from gem_rollout.tokens.session import TokenSession
 
@@ -113,7 +113,7 @@ class ABackgroundLoop(Kind):
 
     def use(self) -> None:
         self.thing.run(asyncio.sleep(0))
-        threads = [one for one in threading.enumerate() if one.name == "gem-background"]
+        threads = [one for one in threading.enumerate() if one.name == "gem-coroutines"]
         self.threads = threads
 
     def ended(self) -> bool:

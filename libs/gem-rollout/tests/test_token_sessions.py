@@ -36,7 +36,6 @@ from gem_rollout import (
     row_of,
     training_rows,
 )
-from gem_rollout.background import BackgroundLoop
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
 
 GAME = "game:GuessTheNumber-v0-easy"
@@ -593,43 +592,6 @@ class TestRows:
             RowEnvs(["wrappers=[conct]"])
         with pytest.raises(ConfigError, match="a list of strings"):
             RowEnvs("tools=[python]")
-
-
-class TestABackgroundLoop:
-    def test_a_background_loop_runs_in_its_own_thread_even_inside_another_loop(self) -> None:
-        loop = BackgroundLoop()
-
-        async def name() -> str:
-            await asyncio.sleep(0)
-            return threading.current_thread().name
-
-        async def inside() -> str:
-            return loop.run(name())
-
-        assert loop.run(name()) == asyncio.run(inside()) == "gem-background"
-        copy = pickle.loads(pickle.dumps(loop))  # noqa: S301
-        assert copy.run(name()) == "gem-background"
-        for one in (loop, copy):
-            one.close()
-            one.close()
-        assert "gem-background" not in {thread.name for thread in threading.enumerate()}
-
-    def test_closing_a_background_loop_cancels_its_tasks(self) -> None:
-        loop, ended = BackgroundLoop(), []
-
-        async def start() -> None:
-            async def work() -> None:
-                try:
-                    await asyncio.Event().wait()
-                finally:
-                    ended.append(True)
-
-            self.task = asyncio.create_task(work())
-            await asyncio.sleep(0)
-
-        loop.run(start())
-        loop.close()
-        assert ended == [True]
 
 
 class TestADeadlineOfATurn:

@@ -1,4 +1,4 @@
-"""What families of tasks share: environments over datasets, and tools made from functions.
+"""The shared parts of task families: environments over datasets, and tools made from functions.
 
 Each row of a dataset asks a question, and an episode is one answer to it. An author subclasses
 ``TaskEnv`` and says which columns it reads, what it asks and how it grades. Loading the rows (from

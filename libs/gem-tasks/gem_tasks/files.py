@@ -86,7 +86,7 @@ def text_files(paths: list[Path]) -> TextFiles | None:
 
 
 def _is_saved(folder: Path) -> bool:
-    """Whether ``save_to_disk`` has made a directory."""
+    """Return whether ``save_to_disk`` has made a directory."""
     return any((folder / name).exists() for name in ("state.json", "dataset_dict.json"))
 
 

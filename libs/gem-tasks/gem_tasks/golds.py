@@ -84,7 +84,7 @@ def warn_of_reasoning(
 
 
 def _explains(value: Any, after: str | None) -> bool:
-    """Whether each alternative explains an answer, and does not mark it with a box."""
+    """Return whether each alternative explains an answer, and does not mark it with a box."""
     return all(
         "\\boxed" not in gold and (MARK in gold or len(_WORD.findall(gold)) >= MANY)
         for gold in gold_answers(value, after)

@@ -147,7 +147,7 @@ def _from_cache(
 
 
 def _loaded(builder: Any, *, streaming: bool) -> Any:
-    """Return what ``datasets.load_dataset`` does."""
+    """Load a dataset as ``datasets.load_dataset`` does."""
     if streaming:
         return builder.as_streaming_dataset()
     builder.download_and_prepare()

@@ -98,7 +98,7 @@ def _source(datasets: Any, name: str) -> Source | None:
 
 
 def _reads_by_default(datasets: Any, config: Any) -> bool:
-    """Whether the options of a config are the defaults, except for those of all formats."""
+    """Return whether the options of a config are the defaults, except for those of all formats."""
     usual = {field.name for field in fields(datasets.BuilderConfig)}
     own = [field for field in fields(config) if field.name not in usual]
     return all(getattr(config, field.name) == field.default for field in own)
@@ -112,7 +112,7 @@ def download(datasets: Any, builder: Any, kind: str, repository: str) -> TextFil
 
 
 def remember(datasets: Any, found: TextFiles, repository: str, config: str | None) -> None:
-    """Write which files of the cache a config has, for when the hub is unreachable.
+    """Write the names of the cached files of a config, for when the hub is unreachable.
 
     Args:
         datasets: The library.

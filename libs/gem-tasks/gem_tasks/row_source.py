@@ -1,4 +1,4 @@
-"""Where rows come from: the hub, files, a dataset or a list in memory, or a file of a package."""
+"""The sources of rows: the hub, files, a dataset or a list in memory, or a file of a package."""
 
 import os
 import sys
@@ -33,7 +33,7 @@ Columns = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class RowSource:
-    """Where rows come from; ``TaskEnv`` documents the fields."""
+    """A source of rows; ``TaskEnv`` documents the fields."""
 
     dataset_name: str = ""
     split: str | None = None

@@ -171,7 +171,7 @@ def plain_rows(table: Any) -> list[dict[str, Any]]:
 
 
 def _decoder(kind: Any) -> Callable[[Any], Any] | None:
-    """Return what decodes the JSON in the values of a ``pyarrow`` type; None if there is none."""
+    """Return the decoder of the JSON in the values of a ``pyarrow`` type; None without JSON."""
     if getattr(kind, "extension_name", "") == "arrow.json":
         return _or_none(exact_json)
     if hasattr(kind, "value_field"):

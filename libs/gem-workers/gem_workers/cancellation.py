@@ -43,7 +43,7 @@ class Cancellation:
 
     @contextlib.contextmanager
     def on_cancel(self, end: Callable[[], Any]) -> Iterator[None]:
-        """Call ``end`` if the cancellation is cancelled inside; see ``cancellable``."""
+        """Call ``end`` if ``cancel`` is called inside the block; see ``cancellable``."""
         key = object()
         self._ends[key] = end
         try:

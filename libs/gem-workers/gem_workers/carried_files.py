@@ -1,4 +1,4 @@
-"""Which files of an agent's machine go to the fresh machine that grades: a list of what is allowed.
+"""The files of an agent's machine that are allowed to go to the fresh machine that grades.
 
 Carried are the working directory, folders of data, what the task declares, and paths outside the
 system's folders that its instruction names. Of these, regular files, folders, and links that stay

@@ -42,7 +42,7 @@ _LIMITS = ("cpus", "memory", "disk", "processes", "health_timeout")
 
 @dataclass(frozen=True, kw_only=True)
 class MachineSpec:
-    """What a machine starts with, and its limits.
+    """The initial content of a machine, and its limits.
 
     Args:
         image: The root file system: a folder of the host, or the name of an image that the
@@ -156,7 +156,7 @@ class FileChange:
 
 @dataclass(frozen=True)
 class ShellResult:
-    """What a shell answers.
+    """The answer of a shell.
 
     Args:
         text: What was written to standard output and standard error since the last answer, in
@@ -305,7 +305,7 @@ class MachineProvider(Protocol):
     """Whether machines are kept away from the host's files, processes and network."""
 
     def prepare(self, spec: MachineSpec) -> None:
-        """Make ready what machines of a spec share, such as its image; done once for each content.
+        """Prepare the shared parts of machines of a spec, such as its image; once for each content.
 
         Raises:
             ConfigError: The spec asks for what this provider does not have.

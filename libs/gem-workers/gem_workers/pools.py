@@ -26,7 +26,7 @@ class Pool(Protocol):
         """Do the same as ``call``; if it is cancelled, its worker is killed."""
 
     def shared(self, blob: bytes) -> Any:
-        """Return what to pass as an argument instead of bytes that many workers are sent."""
+        """Return an argument to pass instead of bytes that many workers are sent."""
 
     def close(self) -> None:
         """End all workers; may be called twice."""

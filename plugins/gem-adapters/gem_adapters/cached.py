@@ -1,4 +1,4 @@
-"""What the episodes of a process share: some trainers make their adapter anew for each episode."""
+"""Objects that the episodes of a process share: some trainers make an adapter for each episode."""
 
 import json
 from collections.abc import Mapping, Sequence

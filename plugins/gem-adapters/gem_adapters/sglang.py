@@ -42,7 +42,7 @@ class Piece:
 
     @classmethod
     def of(cls, output: Any) -> "Piece":
-        """Return what a response of ``/generate`` says.
+        """Read a response of ``/generate``.
 
         Raises:
             ReplyError: It is not a response, or has no log-probability for each token.

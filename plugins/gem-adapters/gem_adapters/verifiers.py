@@ -47,7 +47,7 @@ class GemTaskConfig(vf.TaskConfig):  # type: ignore[misc]
 
 
 class GemTasksetConfig(vf.TasksetConfig):  # type: ignore[misc]
-    """What is played, under ``--env.taskset``."""
+    """The episodes to play, under ``--env.taskset``."""
 
     task: GemTaskConfig = GemTaskConfig()
     env: str = ""

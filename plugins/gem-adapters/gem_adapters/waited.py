@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Awaitable
 from typing import Any
 
-from gem_rollout.background import BackgroundLoop
+from gem_core.background import BackgroundLoop
 
 __all__ = ["waited"]
 

@@ -37,7 +37,7 @@ class Slot:
 
 
 class Allocation(NamedTuple):
-    """Where a prompt will be computed.
+    """The slot in which a prompt will be computed.
 
     Args:
         slot: The slot of the prompt.

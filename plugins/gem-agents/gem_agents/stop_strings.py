@@ -20,7 +20,7 @@ class StopStrings:
         self._texts: dict[int, str] = {}
 
     def end(self, ids: Sequence[int], stop: Sequence[str]) -> bool:
-        """Tell whether the last token completes one of the strings.
+        """Return whether the last token completes one of the strings.
 
         Args:
             ids: The tokens of the reply so far, at least one.

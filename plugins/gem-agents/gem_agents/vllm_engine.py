@@ -10,9 +10,9 @@ import threading
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
+from gem_core.background import BackgroundLoop
 from gem_core.errors import ConfigError
 from gem_core.lifetimes import Lifetime
-from gem_rollout.background import BackgroundLoop
 from gem_rollout.tokens.sampler import Request, Sampled
 from gem_rollout.tokens.text import TokenText
 

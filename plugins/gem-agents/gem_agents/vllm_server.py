@@ -21,9 +21,9 @@ from gem_agents.client import Client
 from gem_agents.errors import BadRequestError, MalformedReplyError
 from gem_agents.fast_json import write_json
 from gem_agents.replies import Answer, read_completion
+from gem_core.background import BackgroundLoop
 from gem_core.errors import ConfigError, GemError
 from gem_core.secret import Secret
-from gem_rollout.background import BackgroundLoop
 from gem_rollout.tokens.sampler import Request, Sampled
 from gem_rollout.tokens.text import TokenText
 

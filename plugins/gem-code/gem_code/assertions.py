@@ -133,7 +133,7 @@ def _of_asserts(body: Sequence[ast.stmt], function: str) -> Iterator[Assertion |
 
 
 def _asserts(part: ast.stmt) -> bool:
-    """Whether a statement is an assertion, or contains one that it runs."""
+    """Return whether a statement is an assertion, or contains one that it runs."""
     runs = ast.For | ast.While | ast.With | ast.If | ast.Try
     return isinstance(part, ast.Assert | ast.Expr | runs) and contains_an_assertion(part)
 
@@ -331,7 +331,7 @@ def _of_class(setup: Sequence[ast.stmt], case: _Case, function: str) -> Iterator
 
 
 def _started(case: _Case, test: _Function) -> str:
-    """Return what pytest does with a test of a class."""
+    """Return the code that runs a test of a class as pytest does."""
     lines = [f"gem_case = {case.definition.name}()"]
     for before in ("setup_class", "setup_method"):
         if before in case.methods:

@@ -109,7 +109,7 @@ def _number(token: str) -> float | Decimal:
 
 
 def _near(one: float | Decimal, other: float | Decimal, tolerance: float) -> bool:
-    """Whether two numbers differ by at most the tolerance, relative or absolute.
+    """Return whether two numbers differ by at most the tolerance, relative or absolute.
 
     Numbers beyond the range of floats are finite: they are not near to infinity.
     """

@@ -222,7 +222,7 @@ def value_name(index: int) -> str:
 
 
 def is_condition(node: ast.AST) -> bool:
-    """Whether an expression can be evaluated.
+    """Return whether an expression can be evaluated.
 
     A name of a module is written with its module: the name ``math.isclose``, not an attribute.
     """

@@ -1,4 +1,4 @@
-"""Which assertions of a test are executed.
+"""The assertions of a test that are executed.
 
 A test passes only if at least one of its assertions was executed, after a call of the solution. So
 a test whose assertions nothing would run is found when it is read (``runs_an_assertion``), and the
@@ -157,7 +157,7 @@ def runs_an_assertion(body: Sequence[ast.stmt]) -> bool:
 
 
 class _Running(ast.NodeVisitor):
-    """Visits what runs, and collects what follows: the functions that it mentions."""
+    """Visits the statements that run, and collects the functions that they mention."""
 
     def __init__(self, decisions: set[ast.AST]) -> None:
         self.waiting: list[ast.stmt] = []

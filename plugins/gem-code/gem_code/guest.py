@@ -91,7 +91,7 @@ def gem_foreign(value: GemAny) -> GemAny:
 
 
 def gem_describe(names: GemAny) -> None:
-    """Write which of some names the solution has defined, and their values."""
+    """Write those of some names that the solution has defined, with their values."""
     found = gem_sys.modules["solution"].__dict__
     gem_write({name: gem_described(found[name]) for name in names if name in found})
 

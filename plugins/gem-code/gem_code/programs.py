@@ -35,7 +35,7 @@ class TestProgram(NamedTuple):
     Attributes:
         source: Its source, which counts its assertions (``gem_code.executed``).
         names: The names that it expects of the solution.
-        called: Those of them that it calls.
+        called: The ones among ``names`` that it calls.
     """
 
     source: str
@@ -117,7 +117,7 @@ def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
 
 
 def _imported(tree: ast.Module) -> set[str]:
-    """Return what a program imports from the module ``solution``."""
+    """Return the names that a program imports from the module ``solution``."""
     names = {
         alias.name
         for node in ast.walk(tree)
@@ -142,7 +142,7 @@ def _imported(tree: ast.Module) -> set[str]:
 
 
 def _is_common(name: str, tree: ast.Module, free: set[str]) -> bool:
-    """Whether a name is that of a library, which a test uses without importing it.
+    """Return whether a name is that of a library, which a test uses without importing it.
 
     A function may have the name of one in a library: it is tested if nothing else can be.
     """
@@ -178,12 +178,12 @@ def _parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
 
 
 def uses_the_solution(body: Sequence[ast.stmt], names: Sequence[str]) -> bool:
-    """Whether statements use the solution, by a name that only it can define or from inside."""
+    """Return whether statements use the solution: by a name that only it defines, or from inside."""
     return bool(names) or is_forgeable(body, [""])
 
 
 def is_forgeable(body: Sequence[ast.stmt], names: Sequence[str]) -> bool:
-    """Whether statements have to run in the process of the solution.
+    """Return whether statements have to run in the process of the solution.
 
     Args:
         body: The statements.
@@ -195,7 +195,7 @@ def is_forgeable(body: Sequence[ast.stmt], names: Sequence[str]) -> bool:
 
 
 class _Forgeable:
-    """Looks for what a test cannot do with a solution in another process."""
+    """Looks for uses of a solution that are not possible from another process."""
 
     def __init__(self, tree: ast.Module, names: frozenset[str]) -> None:
         self._tree = tree
@@ -226,7 +226,7 @@ class _Forgeable:
                 yield from (part.arg for part in node.args.args)
 
     def found(self) -> bool:
-        """Whether there is anything."""
+        """Return whether the test has such a use."""
         nodes = list(ast.walk(self._tree))
         names = [node for node in nodes if isinstance(node, ast.Name)]
         found = [self._has_class_beyond_methods(node) for node in names if node.id in self._names]
@@ -258,7 +258,7 @@ class _Forgeable:
         return found
 
     def _is_mine(self, function: ast.expr) -> bool:
-        """Whether an expression is something of the solution."""
+        """Return whether an expression is something of the solution."""
         while isinstance(function, ast.Attribute | ast.Call):
             if ast.unparse(function) in self._objects:
                 return True
@@ -267,14 +267,14 @@ class _Forgeable:
         return name in self._names | self._objects | self._tested
 
     def _judges(self, call: ast.Call, parts: Sequence[ast.expr]) -> bool:
-        """Whether a function of the solution decides about a result of another one."""
+        """Return whether a function of the solution decides about a result of another one."""
         nodes = [node for part in parts for node in ast.walk(part)]
         results = [node for node in nodes if isinstance(node, ast.Call)]
         decides = isinstance(self._parents[call], ast.Assert | ast.BoolOp | ast.UnaryOp)
         return decides and any(self._is_mine(node.func) for node in results)
 
     def _is_code(self, argument: ast.expr) -> bool:
-        """Whether an argument contains a function, or an object of a class, of the test."""
+        """Return whether an argument contains a function, or an object of a class, of the test."""
         for node in ast.walk(argument):
             if isinstance(node, ast.Lambda):
                 return True
@@ -286,7 +286,7 @@ class _Forgeable:
         return False
 
     def _has_class_beyond_methods(self, name: ast.Name) -> bool:
-        """Whether a class of the solution is used for more than the methods of its objects."""
+        """Return whether a class of the solution is used for more than its objects' methods."""
         if not name.id[0].isupper() or name.id.isupper():
             return False
         parent = self._parents[name]
@@ -304,14 +304,14 @@ class _Forgeable:
                 return not isinstance(holder, ast.Attribute | ast.Expr)
 
     def _is_value(self, call: ast.Call) -> bool:
-        """Whether a result is compared with literals, so that it is not an object of a class."""
+        """Return whether a result is compared with literals, and so is not an object of a class."""
         match self._parents[call]:
             case ast.Compare(left=left, comparators=others):
                 return all(one is call or literal(one) for one in (left, *others))
         return False
 
     def _is_operated_on(self, node: ast.AST) -> bool:
-        """Whether an object of the solution's classes is used for more than its methods."""
+        """Return whether an object of the solution's classes is used for more than its methods."""
         if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
             return False
         is_object = ast.unparse(node) in self._objects

@@ -210,7 +210,7 @@ def gem_start(source: GemAny, names: GemAny, called: GemAny, found: GemAny, secr
     Args:
         source: The source of the program.
         names: The names that the program expects of the solution.
-        called: Those of them that it calls.
+        called: The ones among ``names`` that it calls.
         found: Those that the solution has defined, with their encoded values, in JSON.
         secret: The start of each message to the host.
     """

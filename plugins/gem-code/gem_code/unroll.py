@@ -26,7 +26,7 @@ _BUILTINS = frozenset(dir(builtins))
 
 
 class Condition(NamedTuple):
-    """What must be true of the values of calls.
+    """A condition on the values of calls.
 
     Attributes:
         text: The source of the call if its value must equal ``gold``, or else of the condition.
@@ -234,7 +234,7 @@ class _Unroller(ast.NodeTransformer):
         self._forget({*names, *(name for name in self._known if _is_mutable(self._known[name]))})
 
     def _is_variable(self, target: ast.expr) -> bool:
-        """Whether an assignment changes only variables of the test, and no module."""
+        """Return whether an assignment changes only variables of the test, and no module."""
         while isinstance(target, ast.Subscript):
             target = target.value
             if isinstance(target, ast.Name) and target.id in self._modules:
@@ -334,7 +334,7 @@ class _Unroller(ast.NodeTransformer):
         return _refuse() if self._is_passed(part) else part
 
     def _is_passed(self, value: ast.expr) -> bool:
-        """Whether the solution may have changed a value, or a part of it."""
+        """Return whether the solution may have changed a value, or a part of it."""
         return bool(self._passed) and any(id(node) in self._passed for node in ast.walk(value))
 
     def part(self, node: ast.expr) -> ast.expr | None:
@@ -380,13 +380,13 @@ class _Unroller(ast.NodeTransformer):
         return name in _BUILTINS and name not in self._tested and name not in self._own
 
     def _is_free(self, name: str) -> bool:
-        """Whether a name can only be one of the solution: not that of a library, for example."""
+        """Return whether only the solution can define a name, and not a library, for example."""
         mine = name in self._known or name in self._modules or name in self._own
         common = name in common_names.NAMES and name not in self._tested
         return not mine and not common and not self._is_builtin(name)
 
     def _is_of_solution(self, function: ast.expr) -> bool:
-        """Whether a call of a function gives a value of the solution, and not an object."""
+        """Return whether a call of a function gives a value of the solution, and not an object."""
         match function:
             case ast.Name(id=name):
                 return name in self._functions or (self._is_free(name) and not name[0].isupper())

@@ -45,7 +45,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Options:
-    """How to compare.
+    """The options of a comparison.
 
     Args:
         measures: The quantities to compare.

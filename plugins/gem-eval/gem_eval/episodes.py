@@ -99,7 +99,7 @@ class Episode:
 
     @property
     def cluster(self) -> Task:
-        """What episodes share that answer the same question, in whichever environment."""
+        """The key that episodes of the same question share, in whichever environment."""
         return self.task if self.task_id is None else ("", self.task_id)
 
     @property

@@ -117,7 +117,7 @@ class _Cell:
 
 @dataclass
 class _Spent:
-    """What episodes have used up of the limits."""
+    """The part of the limits that episodes have used up."""
 
     limits: Mapping[str, float]
     started: float = field(default_factory=time.monotonic)

@@ -13,6 +13,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from gem_core.agent import BaseAgent, Reply
+from gem_core.background import DaemonExecutor
 from gem_core.config import factory_from_config
 from gem_core.env import Env
 from gem_core.errors import ConfigError, EpisodeEndedError
@@ -25,7 +26,6 @@ from gem_core.specs import ENVS
 from gem_rollout import Trajectory, play_episode
 from gem_rollout.answer_instruction import instructed
 from gem_rollout.commands.environments import named_specs
-from gem_rollout.episodes.threads import DaemonExecutor
 
 __all__ = ["Change", "change_of", "changed_config", "env_makers", "replay"]
 

@@ -1,4 +1,4 @@
-"""What the signs and words of a short answer mean, beyond SQuAD's normalisation.
+"""The meaning of the signs and words of a short answer, beyond SQuAD's normalisation.
 
 ``marked`` keeps punctuation that makes another answer: C++ and C#, A+ and A-, 1/2, 2:1, 1.5 and the
 minus of -5. ``plain`` reads what data sets write in several ways: three and 3, minus 5 and -5, 15

@@ -118,7 +118,7 @@ class Batch:
         return x_E_T
 
     def states(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return where the state of each turn ends: rows, positions and turns of one shape.
+        """Return the ends of the states of all turns: rows, positions and turns of one shape.
 
         A state ends at the last token before the response: a value read there has seen the whole
         prompt and nothing of the action. ``values_S_L[rows, positions]`` are the values of

@@ -191,7 +191,7 @@ class Demonstrator(BaseAgent):
 
 
 def _shows_all(env: Env) -> bool:
-    """Tell whether each observation is the whole history."""
+    """Return whether each observation is the whole history."""
     while isinstance(env, Wrapper):
         if isinstance(env, HistoryWrapper):
             return env.max_history_length is None

@@ -80,7 +80,7 @@ class Health:
         self._counts = dict.fromkeys(_SIGNS, 0)
 
     def notes(self, metrics: Mapping[str, float]) -> list[str]:
-        """Return what is to be reported after a step.
+        """Return the warnings to report after a step.
 
         Args:
             metrics: The metrics of the step.
@@ -97,7 +97,7 @@ class Health:
         return found
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what it has seen, for a checkpoint."""
+        """Return the state for a checkpoint."""
         return {"first": self._first, "counts": self._counts}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

@@ -268,7 +268,7 @@ class Learner:
         advantages: torch.Tensor,
         meter: Meter,
     ) -> None:
-        """Add how far the policy is from the sampler, and from the policy before the updates."""
+        """Add the distances of the policy from the sampler and from the policy before the updates."""
         mask = piece.mask
         if piece.sampler_logprobs is not None:
             gap = (piece.sampler_logprobs.to(old) - old)[mask]

@@ -55,7 +55,7 @@ class Loss(ABC):
         advantages: torch.Tensor,
         mask: torch.Tensor,
     ) -> torch.Tensor | None:
-        """Return which tokens are clipped, bool, (S, L), for ``train/clipped``; None for none."""
+        """Return the mask of the clipped tokens, bool, (S, L), for ``train/clipped``; None for none."""
         return None
 
 
@@ -159,7 +159,7 @@ class Clip(Loss):
         advantages: torch.Tensor,
         mask: torch.Tensor,
     ) -> torch.Tensor:
-        """Return which ratios are outside the limits, whatever the advantage."""
+        """Return the mask of the ratios outside the limits, whatever the advantage."""
         ratio = (logprobs - old_logprobs).exp()
         return (ratio < 1 - self.clip_low) | (ratio > 1 + self.clip_high)
 

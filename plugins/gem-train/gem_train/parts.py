@@ -21,7 +21,7 @@ S = TypeVar("S", bound=Spec)
 
 
 def make_part(kind: Kind[S], part: str | Mapping[str, Any] | S, *given: Any) -> Any:
-    """Make what a part of a configuration names.
+    """Make the component that a part of a configuration names.
 
     Args:
         kind: ``ALGORITHMS``, ``LOSSES``, ...
@@ -69,7 +69,7 @@ def make_algorithm(id: str, **parameters: Any) -> Algorithm:  # noqa: A002 - wha
 
 
 class Parts(NamedTuple):
-    """What a run learns with.
+    """The components that a run learns with.
 
     Args:
         algorithm: Computes the advantages.

@@ -124,7 +124,7 @@ class Policy:
         return hasattr(self.model, "peft_config")
 
     def parameters(self) -> list[torch.nn.Parameter]:
-        """Return what an optimiser changes: the trained parameters, in float32.
+        """Return the parameters that an optimiser changes, in float32.
 
         Call ``sync`` after each of its steps.
         """

@@ -1,4 +1,4 @@
-"""What is shown while a model is trained: live at a terminal, else lines now and then."""
+"""The output while a model is trained: live at a terminal, else lines now and then."""
 
 import math
 import time

@@ -69,7 +69,7 @@ class SharedPrefixes:
         return (prompts, prompt_of) if self._is_usable else None
 
     def _agrees(self, batch: Batch) -> bool:
-        """Tell whether some rows have the same outputs, up to rounding, split and as a whole."""
+        """Return whether some rows have the same outputs, up to rounding, split and as a whole."""
         few = batch.select(torch.arange(min(4, len(batch.ids)), device=batch.ids.device))
         with torch.no_grad():
             whole = self._model(
@@ -136,7 +136,7 @@ class Suffixes:
 
 
 def _has_full_cache(model: Any) -> bool:
-    """Tell whether each layer keeps the keys and values of all positions."""
+    """Return whether each layer keeps the keys and values of all positions."""
     from transformers.cache_utils import DynamicCache, DynamicLayer  # noqa: PLC0415 - optional
 
     base = base_model(model)

@@ -253,7 +253,7 @@ class Trainer:
         return trajectories
 
     def _is_due(self, every: int, *, at_end: bool = False) -> bool:
-        """Tell whether an event that occurs every ``every`` steps is due after this step."""
+        """Return whether an event that occurs every ``every`` steps is due after this step."""
         return bool(every) and (
             self.step % every == 0 or (at_end and self.step == self.config.steps)
         )

@@ -137,7 +137,7 @@ class WebshopEnv(BaseEnv):
 
     @property
     def person(self) -> Person:
-        """What a person sees and types; ``gem-core play`` uses it."""
+        """The translation for a person who plays; ``gem-core play`` uses it."""
         return Person(self)
 
     @property

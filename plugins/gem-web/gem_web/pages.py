@@ -42,7 +42,7 @@ PER_PAGE = 10
 
 
 class Kind(IntEnum):
-    """What a piece of a page is; a browser shows each in its own way."""
+    """The kind of a piece of a page; a browser shows each in its own way."""
 
     TEXT = 0
     INSTRUCTION = 1
@@ -203,7 +203,7 @@ def _shown(kind: Kind, text: str) -> tuple[Piece, ...]:
 
 
 def clickables(page: Page) -> dict[str, Kind]:
-    """Return what can be clicked, in lower case, in the order of the suffix: buttons first."""
+    """Return the clickable texts, in lower case, in the order of the suffix: buttons first."""
     found: dict[str, Kind] = {}
     for kinds in (_CLICKABLE[:1], _CLICKABLE[1:3], _CLICKABLE[3:]):
         for kind, text in page:

@@ -1,4 +1,4 @@
-"""What a person sees and types in ``gem-core play``: pages with numbers, and short forms."""
+"""The texts that a person sees and types in ``gem-core play``: pages with numbers, and short forms."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -156,7 +156,7 @@ def _rows(pieces: Iterable[Piece], numbers: Mapping[str, int]) -> list[tuple[Kin
 
 
 def _receipt(purchase: Mapping[str, Any]) -> list[str]:
-    """Return what a purchase was paid, one part on each line."""
+    """Return the parts of the reward of a purchase, one on each line."""
     wanted = purchase["wanted"]
     limit = wanted["price_upper"]
     options = f"{_listed(wanted['options'])}; chosen: {_listed(purchase['chosen'].values())}"

@@ -1,4 +1,4 @@
-"""What a shop sells, and what its customers want."""
+"""The products of a shop, and the goals of its customers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -61,7 +61,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Goal:
-    """What a customer wants: a product with some attributes and options, below a price.
+    """The goal of a customer: a product with some attributes and options, below a price.
 
     Args:
         asin: The product that was in mind; others may do as well.

@@ -1,4 +1,4 @@
-"""What a purchase is paid: whether it is the kind, and has the attributes, options and price.
+"""The reward of a purchase, for the kind of product, the attributes, options and price.
 
 With ``a`` wanted attributes and ``o`` wanted options (Yao et al. 2022, "WebShop: Towards Scalable
 Real-World Web Interaction with Grounded Language Agents"):
@@ -23,7 +23,7 @@ COLOURS = (files("gem_web") / "data" / "colours.txt").read_text("utf-8").split()
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """What a purchase was paid, and for what.
+    """A purchase with its reward, and the parts of the reward.
 
     Args:
         reward: 0 to 1.
@@ -56,7 +56,7 @@ def grade(
     goal: Goal,
     nouns: Callable[[str], frozenset[str]],
 ) -> Purchase:
-    """Return what a purchase is paid.
+    """Return the purchase of a product with its reward.
 
     Args:
         product: The product that was bought.

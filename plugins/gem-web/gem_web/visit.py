@@ -1,4 +1,4 @@
-"""Where a customer is in the shop, and where a search or a click leads."""
+"""The page of a customer in the shop, and the page to which a search or a click leads."""
 
 import json
 from dataclasses import dataclass, field

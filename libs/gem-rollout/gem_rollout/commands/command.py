@@ -75,7 +75,7 @@ K = TypeVar("K", bound=pydantic.BaseModel)
 
 @dataclass(frozen=True)
 class Job(Generic[K]):
-    """What a command is asked to do.
+    """One run of a command.
 
     Args:
         keys: The command's own keys, checked.

@@ -48,7 +48,7 @@ class SweepFile(Callback):
     _is_clean: ClassVar[bool] = False
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
-        """Note where the file will be."""
+        """Note the path of the file."""
         SweepFile._path = Path(config.hydra.sweep.dir) / "multirun.yaml"
         SweepFile._is_clean = False
 
@@ -169,7 +169,7 @@ def printed_flags(flags: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _printed_without_secrets(flags: Mapping[str, Any]) -> Iterator[None]:
-    """Print what ``--cfg`` and ``--info`` print without secrets."""
+    """Print the output of ``--cfg`` and ``--info`` without secrets."""
     if not flags["cfg"] and not flags["info"]:
         yield
         return
@@ -186,7 +186,7 @@ def _printed_without_secrets(flags: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _config_text(config: Any, kind: str, flags: Mapping[str, Any]) -> str:
-    """Return what ``--cfg`` prints: a configuration, or the part of it that was asked for.
+    """Return the text of ``--cfg``: a configuration, or the part of it that was asked for.
 
     Raises:
         ConfigError: The configuration has no such part.
@@ -211,7 +211,7 @@ def _config_text(config: Any, kind: str, flags: Mapping[str, Any]) -> str:
 
 
 def _message(error: Exception) -> str:
-    """Return what Hydra says, with the cause if it has one."""
+    """Return the message of Hydra, with that of its cause if it has one."""
     lines = [str(error).strip()]
     if isinstance(error.__cause__, OmegaConfBaseException):
         lines.append(str(error.__cause__).strip())

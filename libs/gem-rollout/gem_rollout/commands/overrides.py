@@ -233,7 +233,7 @@ def checked_overrides(
 
 
 def _instead_of(name: str, keys: Collection[str], nested: Collection[str]) -> str:
-    """Return what may have been meant by a top-level key that does not exist."""
+    """Return a suggestion for a top-level key that does not exist."""
     inner = [repr(one) for one in nested if one.rpartition(".")[2] == name]
     if inner:
         return f" Did you mean {' or '.join(inner)}?"
@@ -321,7 +321,7 @@ def _twice(ids: Sequence[Any]) -> Any:
 
 
 def _ids(value: Any) -> list[Any]:
-    """Return what a value has in the place of ids; nothing for a single mapping."""
+    """Return the ids that a value names; none for a single mapping."""
     if isinstance(value, ChoiceSweep):
         return [one for choice in value.list for one in _ids(choice)]
     if isinstance(value, list):
@@ -378,7 +378,7 @@ def _check_parameter(name: str, spec: Spec, others: Collection[str]) -> None:
 def complete_overrides(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return what may follow: an environment's id, or the id after ``agent=`` and the like."""
+    """Return the completions: an environment's id, or the id after ``agent=`` and the like."""
     key, equals, value = incomplete.partition("=")
     if not equals:
         return complete_envs(_ctx, _param, incomplete)

@@ -1,4 +1,4 @@
-"""What commands print while they work: live at a terminal, else a line every ten seconds."""
+"""The output of commands while they work: live at a terminal, else a line every ten seconds."""
 
 import math
 import time

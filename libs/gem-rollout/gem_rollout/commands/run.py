@@ -95,7 +95,7 @@ class _Tally:
 
 @dataclass
 class _Problems:
-    """What went wrong in the episodes of a run."""
+    """The problems in the episodes of a run."""
 
     failures: Failures = field(default_factory=Failures)
     format_errors: FormatErrors = field(default_factory=FormatErrors)
@@ -248,7 +248,7 @@ def _summarise(
     *,
     interrupted: bool,
 ) -> int:
-    """Print what failed, where the run is and what to do next; return the exit status."""
+    """Print the failures, the run's folder and the next step; return the exit status."""
     for line in problems.failures.lines(run.shown_trajectories):
         print_line(console, line, "red")
     for line in problems.format_errors.lines():

@@ -25,7 +25,7 @@ _MOST_STEPS = 20
 
 
 def parameters_of(spec: Spec) -> dict[str, Any]:
-    """Return what ``spec.parameters()`` returns, if possible without importing a module.
+    """Return the result of ``spec.parameters()``, if possible without importing a module.
 
     Args:
         spec: A spec.

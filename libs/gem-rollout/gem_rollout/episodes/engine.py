@@ -194,7 +194,7 @@ class Engine:
             worker.add_done_callback(lambda _: self.close_rest())
 
     def _take_ended(self, *, are_over: bool = False) -> None:
-        """Put what is idle, and what ended episodes have, among what is to be closed.
+        """Move idle objects, and those of ended episodes, to the objects that are to be closed.
 
         Args:
             are_over: Whether no worker will go on, as its event loop is closed.
@@ -455,7 +455,7 @@ def _blocks(thing: Any) -> bool:
 
 
 def _whole_episodes(plan: Plan) -> dict[str, WholeEpisodes]:
-    """Return what plays whole episodes in a pool, for the components that have it."""
+    """Return the ``WholeEpisodes`` of the components that have one, by name."""
     found = {}
     for name, component in plan.components.items():
         choose = getattr(component.make_env, "whole_episodes", None)

@@ -32,7 +32,7 @@ Phase = Callable[[], Generator[Any, Any, None]]
 
 
 class State(Enum):
-    """What an episode is doing."""
+    """The state of an episode."""
 
     RESETTING = auto()
     ACTING = auto()

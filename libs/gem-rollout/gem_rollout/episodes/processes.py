@@ -95,7 +95,7 @@ class PooledFactory:
         return ProcessEnv(self._origin)
 
     def whole_episodes(self, make_agent: Callable[[], Agent]) -> WholeEpisodes | None:
-        """Return what plays whole episodes with an agent; None to play in steps."""
+        """Return the ``WholeEpisodes`` to play with an agent; None to play in steps."""
         if self._play == "auto" and is_movable(make_agent):
             if self._cost is None:
                 self._cost = cost_of(self._origin.make_env)

@@ -69,7 +69,7 @@ class EnvReport:
             self.cost += generation.cost or 0.0
 
     def _add_spent(self, spent: Mapping[str, float]) -> None:
-        """Add what an environment has used of models, as ``info["spent"]`` has it."""
+        """Add the tokens and the cost of models that an environment used, from ``info["spent"]``."""
         self.prompt_tokens += int(spent.get("prompt_tokens", 0))
         self.completion_tokens += int(spent.get("completion_tokens", 0))
         self.cost += spent.get("cost", 0.0)

@@ -239,7 +239,7 @@ class AsyncRollout:
 
 
 class _AsyncRun:
-    """What an ``AsyncRollout`` holds."""
+    """The state of an ``AsyncRollout``."""
 
     def __init__(self, plan: Plan) -> None:
         self.engine = Engine(plan)
@@ -393,7 +393,7 @@ class Rollout:
 
 
 class _Run:
-    """What a ``Rollout`` holds. One thread at a time uses it."""
+    """The state of a ``Rollout``. One thread at a time uses it."""
 
     def __init__(self, plan: Plan) -> None:
         self.engine = Engine(plan)

@@ -21,8 +21,9 @@ from collections.abc import Callable, Coroutine, Iterator
 from types import FrameType
 from typing import Any
 
+from gem_core.background import DaemonExecutor
 from gem_rollout.episodes.runner import KEEPS_VALUES
-from gem_rollout.episodes.threads import GRACE, DaemonExecutor
+from gem_rollout.episodes.threads import GRACE
 
 __all__ = ["RunLoop"]
 

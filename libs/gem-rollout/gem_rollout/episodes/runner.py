@@ -118,7 +118,7 @@ class Runner:
         return True
 
     def _ender(self, episode: Episode, steps: Generator[Any, Any, None]) -> Callable[[Any], None]:
-        """Return what an abandoned thread does when its step returns."""
+        """Return the function that an abandoned thread calls when its step returns."""
 
         def end(value: Any) -> None:
             _close_unused(value)

@@ -8,17 +8,15 @@ keep it from ending.
 
 import asyncio
 import contextlib
-import functools
 import queue
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from gem_core.lifetimes import Lock
 from gem_workers.cancellation import Cancellation
 
-__all__ = ["GRACE", "DaemonExecutor", "Threads"]
+__all__ = ["GRACE", "Threads"]
 
 Result = TypeVar("Result")
 _Task = tuple[Callable[[], Any], "asyncio.Future[Any]", Cancellation]
@@ -180,39 +178,3 @@ class _Thread(threading.Thread):
                 return False
             self._afterwards = afterwards
             return True
-
-
-class DaemonExecutor(ThreadPoolExecutor):
-    """Threads for ``asyncio.to_thread``, for which the interpreter does not wait at exit."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._calls: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
-        self._calls, self._free, self._count = queue.SimpleQueue(), threading.Semaphore(0), 0
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        """Call a function in a thread and return the future of its result."""
-        future: Future[Any] = Future()
-        self._calls.put((future, functools.partial(fn, *args, **kwargs)))
-        if not self._free.acquire(blocking=False) and self._count < self._max_workers:
-            self._count += 1
-            work = functools.partial(_serve, self._calls, self._free)
-            threading.Thread(target=work, name="gem-rollout-to-thread", daemon=True).start()
-        return future
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002
-        """End the threads when their calls return; this does not wait for them."""
-        self._calls.put(None)
-
-
-def _serve(calls: "queue.SimpleQueue[Any]", free: threading.Semaphore) -> None:
-    while (call := calls.get()) is not None:
-        future, function = call
-        if future.set_running_or_notify_cancel():
-            try:
-                future.set_result(function())
-            except BaseException as error:  # noqa: BLE001 - raised again where it is awaited
-                future.set_exception(error)
-        del call, future, function  # an idle thread must not keep objects alive
-        free.release()
-    calls.put(None)  # for the next thread

@@ -1,4 +1,4 @@
-"""Whole episodes in the workers of a pool, with their agents: one message each way an episode.
+"""Whole episodes with their agents in the workers of a pool: a request and an answer for each.
 
 ``processes`` sends the environment's snapshot with each turn. That costs more than the turn where
 snapshots are large or steps are short. Here the worker keeps environment and agent, and the host
@@ -157,7 +157,7 @@ class _Stack:
         self.agent: Agent | None = None
 
     def prepare(self, *, fresh: bool) -> float:
-        """Make what is missing; return the seconds that it took."""
+        """Make the missing environment and agent; return the seconds that this took."""
         if fresh:
             self.discard()
         started = time.perf_counter()
@@ -236,7 +236,7 @@ async def _played(stack: _Stack, order: Order) -> Played:
 
 @dataclass(frozen=True)
 class Cost:
-    """What decides how an environment is played.
+    """The costs that decide how an environment is played.
 
     Args:
         snapshot_bytes: Size of its largest snapshot.

@@ -6,7 +6,7 @@ _TEXTS = ("out of memory", "can't allocate memory", "cublas_status_alloc_failed"
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Tell whether an error is a lack of memory, of the GPU or of the CPU.
+    """Return whether an error is a lack of memory, of the GPU or of the CPU.
 
     ``torch.OutOfMemoryError`` is a ``RuntimeError``, and the CPU's allocator raises a bare one.
 

@@ -67,7 +67,7 @@ def load_with_processor(
 
 
 class Vision:
-    """What a vision-language model needs to read images.
+    """The images of a vision-language model: their tokens and tensors.
 
     Args:
         processor: Its processor.

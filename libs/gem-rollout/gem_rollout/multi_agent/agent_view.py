@@ -79,7 +79,7 @@ class Players:
                 agent.reset(self._views[name])
 
     def note_action(self, name: str) -> Step:
-        """Return what an agent acts on, and start collecting for its next turn."""
+        """Return the step that an agent acts on, and start collecting for its next turn."""
         given = self.received[name]
         kept = 0.0 if name in self._acted else given.reward
         self._acted.add(name)

@@ -1,1 +1,1 @@
-"""What is kept of episodes: trajectories, their files, and rows to train on."""
+"""The records of episodes: trajectories, their files, and rows to train on."""

@@ -98,7 +98,7 @@ class Failures:
             self._reasons.setdefault(key, _Reason(failure)).count += 1
 
     def advice(self, limit: float, out: Path | str) -> list[str]:
-        """Return what to print if too many episodes failed: why the exit status is 1.
+        """Return the lines to print if too many episodes failed: why the exit status is 1.
 
         Args:
             limit: See ``are_too_many``.
@@ -117,7 +117,7 @@ class Failures:
         return lines
 
     def lines(self, log: Path | str = "") -> list[str]:
-        """Return what to print: how many episodes failed, where all did, and the reasons.
+        """Return the lines to print: how many episodes failed, where all did, and the reasons.
 
         Args:
             log: The file with the episodes and the whole tracebacks, if there is one.

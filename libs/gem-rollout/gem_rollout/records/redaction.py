@@ -100,7 +100,7 @@ class _Place(NamedTuple):
 
 
 def _declared(annotation: Any) -> Iterator[SecretParts]:
-    """Yield what a type declares as secret, anywhere within it."""
+    """Yield the secret parts that a type declares, anywhere within it."""
     if isinstance(annotation, SecretParts):
         yield annotation
     elif annotation is pydantic.SecretStr:
@@ -120,7 +120,7 @@ def _types_of_part(part: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _loaders(part_id: str) -> Iterator[Callable[[], Any]]:
-    """Yield functions that import what has an id, or what ``module:NAME`` names."""
+    """Yield functions that import the components with an id, or the object ``module:NAME``."""
     specs: Sequence[Spec] = ()
     with contextlib.suppress(GemError):
         registry, is_pattern = default_registry(), not {"*", "?"}.isdisjoint(part_id)
@@ -220,7 +220,7 @@ class _Redactor:
         return f"{sign}{name}={self._hide(value) if _sounds_secret(name) else value}"
 
     def _hide(self, value: Any) -> Any:
-        """Return what stands for a secret; where there is none, the value itself."""
+        """Return the replacement of a secret; a value that is none stays as it is."""
         is_absent = value is None or isinstance(value, bool) or value in ("", HIDDEN)
         if is_absent or _INTERPOLATION.fullmatch(str(value)):
             return value

@@ -1,4 +1,4 @@
-"""What a trainer is asked to sample from, what it returns, and what followed from it."""
+"""The prompt that a trainer samples from, its reply, and the result of the turn."""
 
 import math
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ _ROUNDING = 1e-6
 
 
 class ReplyError(GemError, ValueError):
-    """What an engine returned cannot be the reply to its prompt."""
+    """The output of an engine cannot be the reply to its prompt."""
 
 
 class ReplyInterruptedError(GemError):
@@ -23,7 +23,7 @@ class ReplyInterruptedError(GemError):
 
 
 class Prompt(NamedTuple):
-    """What to sample from.
+    """A prompt to sample from.
 
     Args:
         ids: Token ids of the whole prompt.
@@ -45,7 +45,7 @@ class Prompt(NamedTuple):
 
 
 class Turned(NamedTuple):
-    """What followed from a reply.
+    """The result of a turn.
 
     Args:
         reward: Reward of the turn.

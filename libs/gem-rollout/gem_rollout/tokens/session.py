@@ -1,6 +1,6 @@
 """One episode for a trainer that samples tokens itself.
 
-A ``TokenSession`` says what to sample from and is given what was sampled (``begin`` and ``feed``).
+A ``TokenSession`` gives the prompts and receives the sampled tokens (``begin`` and ``feed``).
 """
 
 import asyncio
@@ -270,7 +270,7 @@ class TokenSession:
 
 
 class _Play:
-    """What a session holds: the environment, and the task that plays in it."""
+    """The state of a session: the environment, and the task that plays in it."""
 
     def __init__(self, env: Any, agent: "_PushAgent", trajectory: Trajectory) -> None:
         self.trajectory = trajectory

@@ -1,1 +1,1 @@
-"""What the conformance suite runs: one module for each adapter, with its ``HARNESS``."""
+"""The adapters of the conformance suite: one module for each adapter, with its ``HARNESS``."""

@@ -1,4 +1,4 @@
-"""What frameworks made of groups of episodes, as the conformance suite reads it."""
+"""Groups of episodes as frameworks hold them, in the form that the conformance suite reads."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -91,7 +91,7 @@ def _trainer() -> Any:
 
 
 def _played(held: dict[str, Any], number: int, reward: float | None) -> Played:
-    """Return what TRL holds of an episode."""
+    """Return an episode as TRL holds it."""
     prompt = held["prompt_mask"][number].bool()
     response = held["completion_mask"][number].bool()
     row = Row(

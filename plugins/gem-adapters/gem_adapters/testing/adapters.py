@@ -1,4 +1,4 @@
-"""What the conformance suite of adapters works with: cases, a scripted model, and harnesses.
+"""The parts of the conformance suite of adapters: cases, a scripted model, and harnesses.
 
 A ``Harness`` plays a ``Case`` through a framework's own code and returns what the framework holds
 afterwards. The checks compare it with ``reference``, which plays the case with ``play_tokens``.
@@ -198,7 +198,7 @@ class Case:
 
 @dataclass
 class Played:
-    """What a framework holds of an episode after its own code ran.
+    """An episode as a framework holds it after its own code ran.
 
     Args:
         rows: Its rows; fields that the framework does not have are None or empty.

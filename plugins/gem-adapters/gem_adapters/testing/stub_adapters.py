@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Sequence
 
 from gem_adapters.testing.adapters import Case, Harness, Played, sessions_of
-from gem_rollout.background import BackgroundLoop
+from gem_core.background import BackgroundLoop
 from gem_rollout.records.rows import training_rows
 from gem_rollout.records.trajectory import Trajectory
 from gem_rollout.tokens.play import play_batch

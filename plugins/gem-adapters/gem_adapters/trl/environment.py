@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 from gem_adapters.trl.tool_methods import DIRECT, DirectCall, functions_of, method_of
+from gem_core.background import BackgroundLoop
 from gem_core.content import images_of
 from gem_core.env import Env
 from gem_core.errors import ConfigError, EpisodeEndedError
@@ -24,7 +25,6 @@ from gem_core.maybe_async import is_awaitable
 from gem_core.observation import visible_text
 from gem_core.seeding import child_seed
 from gem_rollout import RowEnvs, env_rows, row_of
-from gem_rollout.background import BackgroundLoop
 from gem_rollout.episodes.components import options_of_reset
 
 __all__ = ["Environment", "environment_factory", "rows"]

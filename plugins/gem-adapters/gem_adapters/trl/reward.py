@@ -16,11 +16,11 @@ from typing import Any
 
 from gem_adapters.waited import waited
 from gem_core.agent import ScriptedAgent
+from gem_core.background import BackgroundLoop
 from gem_core.errors import ConfigError
 from gem_core.observation import visible_text
 from gem_core.seeding import child_seed
 from gem_rollout import FaultPolicy, RowEnvs, env_rows, row_of
-from gem_rollout.background import BackgroundLoop
 from gem_rollout.episodes.components import options_of_reset
 
 __all__ = ["environment_reward", "questions"]

@@ -21,6 +21,7 @@ from typing import Any
 
 from gem_adapters.rows import rows
 from gem_adapters.trl.sampling import finish, sample
+from gem_core.background import BackgroundLoop
 from gem_core.errors import ConfigError
 from gem_rollout import (
     FaultPolicy,
@@ -32,7 +33,6 @@ from gem_rollout import (
     play_batch,
     training_rows,
 )
-from gem_rollout.background import BackgroundLoop
 from gem_rollout.records.rows import Reward, Row
 
 __all__ = ["episode_rewards", "prompts", "rollout"]

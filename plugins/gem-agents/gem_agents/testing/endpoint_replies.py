@@ -38,7 +38,7 @@ _HTML = b"<html><body><h1>502 Bad Gateway</h1></body></html>"
 
 
 def is_fault(fault: str) -> bool:
-    """Tell whether a fault exists; see ``EndpointServer``."""
+    """Return whether a fault exists; see ``EndpointServer``."""
     return fault in _OTHERS or bool(_STATUS.fullmatch(fault) or _SLOW.fullmatch(fault))
 
 

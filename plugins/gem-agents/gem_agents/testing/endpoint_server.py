@@ -14,8 +14,8 @@ It implements HTTP itself, because a web framework would be slower than the clie
 
 import argparse
 import asyncio
-import concurrent.futures
 import contextlib
+import functools
 import json
 import random
 import re
@@ -27,8 +27,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from gem_agents.testing.endpoint_replies import Reply, answer, fault_answer, is_fault, page
+from gem_core.background import BackgroundLoop
 from gem_core.errors import ConfigError
-from gem_core.lifetimes import Lifetime
 
 __all__ = ["EndpointServer", "Script", "serve_in_process"]
 
@@ -39,7 +39,6 @@ reply is text, or an assistant's message as a mapping (``content``, ``tool_calls
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _SLOW_SECONDS = 1.0
-_CLOSE_SECONDS = 5.0
 
 
 class EndpointServer:
@@ -110,16 +109,15 @@ class EndpointServer:
         self._rng = random.Random(seed)
         self.set_reply(reply)
         self.set_faults(faults)
-        self._loop = _new_event_loop()
-        server = self._loop.run_until_complete(
-            self._loop.create_server(lambda: _Connection(self), "127.0.0.1", port, backlog=4096)
-        )
+        self._loop = BackgroundLoop("endpoint servers", loop_factory=_new_event_loop)
+        server = self._loop.run(self._listen(port))
+        self._loop.before_end(functools.partial(_stop, server, self._open))
         self.port = server.sockets[0].getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}/v1"
-        thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        thread.start()
-        parts = self._loop, thread, server, self._open
-        self._lifetime = Lifetime(self, _close, *parts, what="endpoint server")
+
+    async def _listen(self, port: int) -> asyncio.Server:
+        loop = asyncio.get_running_loop()
+        return await loop.create_server(lambda: _Connection(self), "127.0.0.1", port, backlog=4096)
 
     def set_reply(self, reply: Script) -> None:
         """Change the reply or replies."""
@@ -148,7 +146,7 @@ class EndpointServer:
 
         It takes at most ten seconds, and does nothing in a fork of the process.
         """
-        self._lifetime.end()
+        self._loop.close()
 
     def __enter__(self) -> Self:
         return self
@@ -288,23 +286,11 @@ def _new_event_loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-def _close(
-    loop: asyncio.AbstractEventLoop,
-    thread: threading.Thread,
-    server: asyncio.Server,
-    transports: set[asyncio.Transport],
-) -> None:
-    async def stop() -> None:
-        server.close()
-        for transport in list(transports):
-            transport.abort()
-        await asyncio.sleep(0)  # the transports close their sockets
-
-    concurrent.futures.wait([asyncio.run_coroutine_threadsafe(stop(), loop)], _CLOSE_SECONDS)
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join(_CLOSE_SECONDS)
-    if not thread.is_alive():
-        loop.close()
+async def _stop(server: asyncio.Server, transports: set[asyncio.Transport]) -> None:
+    server.close()
+    for transport in list(transports):
+        transport.abort()
+    await asyncio.sleep(0)  # the transports close their sockets
 
 
 @contextlib.contextmanager

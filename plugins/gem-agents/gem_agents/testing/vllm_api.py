@@ -10,9 +10,6 @@ request lacks is taken from ``defaults``, log-probabilities are those of the mod
 loading other adapters under an old name changes nothing. It is meant for tests, not for speed.
 """
 
-import asyncio
-import concurrent.futures
-import threading
 import warnings
 from collections.abc import Mapping
 from typing import Any, Self
@@ -22,7 +19,7 @@ import transformers
 from aiohttp import web
 
 from gem_agents.local_model import LocalModel
-from gem_core.lifetimes import Lifetime
+from gem_core.background import BackgroundLoop
 from gem_rollout.tokens.sampler import Request, Sampled
 
 __all__ = ["VllmApi"]
@@ -30,7 +27,7 @@ __all__ = ["VllmApi"]
 _DEFAULTS = {"temperature": 0.2, "top_p": 0.9, "top_k": 20, "max_tokens": 16}
 """Like a ``generation_config.json`` that restricts sampling."""
 _SECONDS = 10.0
-"""Seconds in which the server must start, and end."""
+"""Seconds in which the server must end."""
 
 
 class VllmApi:
@@ -62,8 +59,6 @@ class VllmApi:
         self.loaded: dict[str, str] = {}
         self.loads: list[str] = []
         self.url = ""
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
     def _plain(self) -> Any:
         return transformers.AutoModelForCausalLM.from_pretrained(self._folder).eval()
@@ -79,10 +74,9 @@ class VllmApi:
         return LocalModel(model, self._tokenizer, batch_size=64)
 
     def __enter__(self) -> Self:
-        self._thread.start()
-        runner = asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(_SECONDS)
-        parts = runner, self._loop, self._thread
-        self._lifetime = Lifetime(self, _close, *parts, what="vLLM server")
+        self._loop = BackgroundLoop("vLLM servers", seconds=_SECONDS)
+        runner = self._loop.run(self._start())
+        self._loop.before_end(runner.cleanup)
         return self
 
     async def _start(self) -> web.AppRunner:
@@ -103,7 +97,7 @@ class VllmApi:
         return runner
 
     def __exit__(self, *_: object) -> None:
-        self._lifetime.end()
+        self._loop.close()
 
     async def _list(self, _: web.Request) -> web.Response:
         context = self._models[self._folder].context
@@ -194,13 +188,3 @@ class VllmApi:
 
 def _refusal(message: str, status: int = 400) -> web.Response:
     return web.json_response({"error": {"message": message, "code": status}}, status=status)
-
-
-def _close(
-    runner: web.AppRunner, loop: asyncio.AbstractEventLoop, thread: threading.Thread
-) -> None:
-    concurrent.futures.wait([asyncio.run_coroutine_threadsafe(runner.cleanup(), loop)], _SECONDS)
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join(_SECONDS)
-    if not thread.is_alive():
-        loop.close()

@@ -41,12 +41,12 @@ class BaseTool(core.BaseTool):
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what deep copies and pickles have: not what is made anew on first use."""
+        """Return the state for copies and pickles, without the attributes that first use makes."""
         made = {name for name in self._shared_names() if _is_made(type(self), name)}
         return {name: value for name, value in self.__dict__.items() if name not in made}
 
     def instruction_string(self) -> str:
-        """Return what an agent must know to call the tool."""
+        """Return the instructions by which an agent calls the tool."""
         raise NotImplementedError(f"{type(self).__name__} has no instruction_string.")
 
     def execute_action(self, action: Any) -> tuple[bool, bool, str, str]:

@@ -165,7 +165,7 @@ The history of your moves will follow here, and below it the current page."""
 
     @property
     def person(self) -> Person:
-        """What a person sees and types; ``gem-core play`` uses it."""
+        """The translation for a person who plays; ``gem-core play`` uses it."""
         return Person(self)
 
     @property

@@ -23,7 +23,7 @@ _TRIES = 100
 
 
 class Graph(Protocol):
-    """What the game needs of a graph."""
+    """The graph that the game needs."""
 
     is_whole: bool
     """Whether all links, and so all distances, are known."""

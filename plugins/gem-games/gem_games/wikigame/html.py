@@ -16,7 +16,7 @@ _DISAMBIGUATION = {"disambigbox", "disambig", "dmbox-disambig", "disambiguation"
 
 
 class Document(HTMLParser):
-    """What a page of HTML says.
+    """The title and text of a page of HTML.
 
     Args:
         text: The HTML.

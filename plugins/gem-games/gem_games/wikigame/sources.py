@@ -1,4 +1,4 @@
-"""Where graphs come from: the table of graphs by name, opened once in a process.
+"""The sources of graphs: the table of graphs by name, opened once in a process.
 
 A source has one graph, or several of which an episode chooses one.
 """

@@ -35,7 +35,7 @@ def _read(text: str) -> Basic | MatrixBase:
 
 
 def verified(answer: str, gold: str) -> bool:
-    """Return what math-verify says about two texts, each as the LaTeX that it is."""
+    """Return whether math-verify finds two texts equal, each as the LaTeX that it is."""
     first, second = (
         math_verify.parse(text if "$" in text else f"${text}$", parsing_timeout=None)
         for text in (gold, answer)

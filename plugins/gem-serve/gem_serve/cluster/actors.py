@@ -3,16 +3,15 @@
 import pickle
 import socket
 import sys
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from gem_core.background import BackgroundLoop
 from gem_core.errors import GemError
 from gem_core.lifetimes import Lock
 from gem_core.maybe_async import is_awaitable
 from gem_core.specs import load_entry_point
-from gem_core.vector.executor import LoopThread
 from gem_core.vector.slot import FAULTS, Fault, Slot, perform
 from gem_serve.cluster.versions import installed_versions
 from gem_workers.pickles import dump, load, portable
@@ -80,7 +79,7 @@ class GemSlots:
         self._name = name
         self._slots: dict[int, Slot] = {}
         self._lock = Lock()
-        self._loop: LoopThread | None = None
+        self._loop = BackgroundLoop("asynchronous environments")
 
     def __repr__(self) -> str:
         return self._name
@@ -116,25 +115,25 @@ class GemSlots:
         with self._lock:
             value = perform(self._slots[index], method, argument)
         if is_awaitable(value):
-            value = self._awaited(value)
+            value = self._loop.run(_awaited(value))
         try:
             return dump(Fault(portable(value.error)) if isinstance(value, Fault) else value)
         except Exception as error:  # noqa: BLE001 - every request must be answered
             return dump(Fault(GemError(f"An answer cannot be sent between machines: {error}")))
 
-    def _awaited(self, value: Any) -> Any:
-        with self._lock:
-            if self._loop is None:
-                self._loop = LoopThread()
-        done: Future[Any] = Future()
-        self._loop.submit(value, done.set_result)
-        return done.result()
-
     def close(self) -> None:
         """Close the slots."""
+        self._loop.close()
         slots, self._slots = self._slots, {}
         for slot in slots.values():
             perform(slot, "close", None)
+
+
+async def _awaited(value: Awaitable[Any]) -> Any:
+    try:
+        return await value
+    except BaseException as error:  # noqa: BLE001 - every request must be answered
+        return Fault(error)
 
 
 def _search(paths: Sequence[str]) -> None:

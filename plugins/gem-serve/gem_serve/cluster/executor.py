@@ -23,10 +23,10 @@ from gem_core.lifetimes import Lock
 from gem_core.notices import notice_after
 from gem_core.vector.executor import CLOSE_SECONDS, QueueExecutor, Request, Result
 from gem_core.vector.slot import Fault, Slot
+from gem_serve.cluster.actor_set import PATIENCE, START_SECONDS
 from gem_serve.cluster.actors import GemSlots
 from gem_serve.cluster.connection import Connection, RuntimeEnv
 from gem_serve.cluster.pool import check_numbers, fitting
-from gem_serve.cluster.roster import PATIENCE, START_SECONDS
 from gem_serve.cluster.versions import check_versions, installed_versions
 from gem_workers.pickles import dump, load
 
@@ -267,7 +267,7 @@ class _SlotActor:
         return done
 
     def finish_close(self, done: "Future[Any] | None", seconds: float) -> None:
-        """Wait until the environments are closed, end the actor, and answer who waits for it."""
+        """Wait until the environments are closed, end the actor, and answer its caller."""
         with contextlib.suppress(Exception):  # it is ended below
             if done is not None:
                 done.result(timeout=seconds)

@@ -20,9 +20,9 @@ from gem_core.errors import (
     WorkerDiedError,
 )
 from gem_core.lifetimes import Lifetime
+from gem_serve.cluster.actor_set import CLOSED, ActorSet, Member
 from gem_serve.cluster.actors import GemWorker
 from gem_serve.cluster.connection import Connection, RuntimeEnv
-from gem_serve.cluster.roster import CLOSED, Member, Roster
 from gem_workers.cancellation import cancellable
 
 __all__ = ["RayPool"]
@@ -86,7 +86,7 @@ class RayPool:
         self._blobs: dict[bytes, Any] = {}
         self._calls: set[Future[Any]] = set()
         where = f"{socket.gethostname()}, process {os.getpid()}, pool {next(_numbers)}"
-        self._roster = Roster(
+        self._actors = ActorSet(
             self._connection.ray,
             partial(_make, self._connection.ray.remote(GemWorker), self._options, where),
             size=size,
@@ -95,23 +95,23 @@ class RayPool:
         )
         self.repeated = 0
         """Calls that were repeated because their actor was lost."""
-        held = self._roster, self._calls, self._blobs, self._connection
+        held = self._actors, self._calls, self._blobs, self._connection
         self._lifetime = Lifetime(self, _close, *held, what="pool of Ray actors")
 
     @property
     def size(self) -> int:
         """Most actors at the same time."""
-        return self._roster.size
+        return self._actors.size
 
     @property
     def busy(self) -> int:
         """Actors that are in a call."""
-        return self._roster.busy
+        return self._actors.busy
 
     @property
     def replaced(self) -> int:
         """Actors that were replaced: they died, missed a deadline or did not answer."""
-        return self._roster.replaced
+        return self._actors.replaced
 
     def call(self, target: str, *args: Any, deadline: float) -> Any:
         """Call a function in an actor and return its result.
@@ -165,30 +165,30 @@ class RayPool:
 
     def _taken(self) -> Member:
         self._lifetime.check()
-        waiter = self._roster.take()
+        waiter = self._actors.take()
         try:
             with cancellable(waiter.cancel):
                 return waiter.result()
         except BaseException:
-            self._roster.leave(waiter)
+            self._actors.leave(waiter)
             raise
 
     async def _taken_async(self) -> Member:
         self._lifetime.check()
-        waiter = self._roster.take()
+        waiter = self._actors.take()
         if waiter.done():
             return waiter.result()
         try:
             return await asyncio.wrap_future(waiter)
         except BaseException:
-            self._roster.leave(waiter)
+            self._actors.leave(waiter)
             raise
 
     def _begin(self, member: Member, target: str, args: tuple[Any, ...]) -> "Future[Any]":
         try:
             future = member.call(target, args)
         except Exception as error:  # of pickling
-            self._roster.give_back(member)
+            self._actors.give_back(member)
             self._lifetime.check()
             raise WorkerCallError(
                 f"The arguments of {target} cannot be pickled: {error}"
@@ -200,13 +200,13 @@ class RayPool:
     def _finish(self, member: Member, reply: tuple[bool, Any, bool], target: str) -> Any:
         returned, value, is_last = reply
         if is_last:
-            self._roster.replace(member)
+            self._actors.replace(member)
         else:
-            self._roster.give_back(member)
+            self._actors.give_back(member)
         if returned:
             return value
         summary, trace = pickle.loads(value)  # noqa: S301 - from our own worker
-        failure = WorkerCallError(f"{target} {summary}{self._roster.lacks(member, summary)}")
+        failure = WorkerCallError(f"{target} {summary}{self._actors.lacks(member, summary)}")
         failure.add_note(trace)
         raise failure
 
@@ -218,17 +218,17 @@ class RayPool:
         if not self._lifetime.is_open:
             raise ClosedError(CLOSED) from error
         if isinstance(error, TimeoutError) and not isinstance(error, errors.RayError):
-            self._roster.replace(member)
+            self._actors.replace(member)
             raise DeadlineError(
                 f"{target} took longer than {deadline:g} seconds; its actor was killed."
             ) from None
         if isinstance(error, errors.RayTaskError):
-            self._roster.give_back(member)
+            self._actors.give_back(member)
             raise WorkerCallError(f"The result of {target} cannot be sent: {error}") from error
         if not isinstance(error, errors.RayError):  # Ctrl-C, or cancelled
-            self._roster.replace(member)
+            self._actors.replace(member)
             raise error
-        self._roster.quarantine(member)
+        self._actors.quarantine(member)
         if last:
             raise WorkerDiedError(
                 f"{MOST_LOST} actors died in {target}, the last one on {member.machine}: {error}"
@@ -267,9 +267,9 @@ def _make(remote: Any, options: Mapping[str, Any], where: str, name: str) -> Any
 
 
 def _close(
-    roster: Roster, calls: "set[Future[Any]]", blobs: dict[bytes, Any], connection: Connection
+    actors: ActorSet, calls: "set[Future[Any]]", blobs: dict[bytes, Any], connection: Connection
 ) -> None:
-    roster.close()
+    actors.close()
     for call in list(calls):
         call.cancel()
     blobs.clear()
@@ -289,7 +289,7 @@ def check_numbers(actors: int | None, cpus: float) -> None:
 
 
 def fitting(has: Mapping[str, float], needs: Mapping[str, float], *, most: int) -> int:
-    """Return how many actors fit into a cluster, at least 1.
+    """Return the number of actors that fit into a cluster, at least 1.
 
     Args:
         has: The resources of the cluster.

@@ -1,4 +1,4 @@
-"""The API of whoever runs the programs: episodes, rewards, and the pause for new weights.
+"""The admin API: episodes, rewards, and the pause for new weights.
 
 ==============================================  ===================================================
 ``POST /episodes``                              create one; the answer has its URLs and variables
@@ -18,10 +18,12 @@ from typing import Any
 
 import orjson
 from aiohttp import web
+from prometheus_client.core import GaugeMetricFamily, UntypedMetricFamily
 
 from gem_core.errors import ConfigError
 from gem_rollout.records.trajectory import Trajectory
-from gem_serve.gateway.episode import Episode
+from gem_serve.exposition import exposed
+from gem_serve.gateway.episode import ProgramEpisode
 from gem_serve.gateway.events import CallError
 from gem_serve.gateway.gateway import Gateway
 from gem_serve.gateway.programs import PROGRAMS, variables_of
@@ -84,7 +86,7 @@ class _Admin:
     def __init__(self, gateway: Gateway, url: Callable[[], str]) -> None:
         self._gateway, self._url = gateway, url
 
-    def _episode(self, request: web.Request) -> Episode:
+    def _episode(self, request: web.Request) -> ProgramEpisode:
         return self._gateway.find(request.match_info["id"])
 
     async def create(self, request: web.Request) -> web.Response:
@@ -158,12 +160,18 @@ class _Admin:
 
     async def metrics(self, _: web.Request) -> web.Response:
         """Answer in the text format of Prometheus."""
-        counts = dict(self._gateway.counts)
-        counts["episodes_open"] = sum(one.closed is None for one in self._gateway.episodes.values())
-        counts["calls_live"] = sum(len(one.live) for one in self._gateway.episodes.values())
-        counts["weights_version"] = self._gateway.version
-        lines = [f"gem_gateway_{name} {value}\n" for name, value in sorted(counts.items())]
-        return web.Response(text="".join(lines))
+        episodes = self._gateway.episodes.values()
+        now = {
+            "episodes_open": sum(one.closed is None for one in episodes),
+            "calls_live": sum(len(one.live) for one in episodes),
+            "weights_version": self._gateway.version,
+        }
+        counts = [
+            UntypedMetricFamily(f"gem_gateway_{name}", "", count)
+            for name, count in sorted(self._gateway.counts.items())
+        ]
+        gauges = [GaugeMetricFamily(f"gem_gateway_{name}", "", n) for name, n in now.items()]
+        return exposed([*counts, *gauges])
 
 
 async def _body(request: web.Request) -> dict[str, Any]:

@@ -197,7 +197,7 @@ class Reader(ABC):
 
     @abstractmethod
     def _events(self, choice: Mapping[str, Any]) -> list[Event]:
-        """Return what a choice adds to the reply."""
+        """Return the events that a choice adds to the reply."""
 
     @abstractmethod
     def _logprobs(self, found: Mapping[str, Any]) -> list[float | None]:

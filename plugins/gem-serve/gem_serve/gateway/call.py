@@ -67,7 +67,7 @@ class Call:
         except CallError as error:
             self.error = error
         except asyncio.CancelledError:
-            self.error = CallError(503, self._reason, "unavailable")
+            self.error = self._stopped()
         except Exception as error:  # noqa: BLE001 - a fault of one call leaves the others alone
             self.fail(error)
         finally:
@@ -103,15 +103,13 @@ class Call:
         """Take a fault of the gateway itself."""
         self.error = fault(error)
 
-    def stop(self) -> None:
-        """End a call for which the engine was not asked."""
-        self.error = CallError(503, self._reason, "unavailable")
+    def refuse(self, error: CallError | None = None) -> None:
+        """End a call for which the engine was not asked; None if every client has left."""
+        self.error = error or self._stopped()
         self._end()
 
-    def refuse(self, error: CallError) -> None:
-        """End a call that the engine is not asked, because the budget was used up before it."""
-        self.error = error
-        self._end()
+    def _stopped(self) -> CallError:
+        return CallError(503, self._reason, "unavailable")
 
     def conclude(self) -> None:
         """Let clients see the end, after the call was recorded: the next call may follow it."""
@@ -167,6 +165,6 @@ class Call:
 
 
 def fault(error: Exception) -> CallError:
-    """Return what a program is told of a fault of the gateway itself."""
+    """Return the error that tells a program of a fault of the gateway itself."""
     message = f"The gateway failed: {type(error).__name__}: {error}"
     return CallError(500, message, "engine")

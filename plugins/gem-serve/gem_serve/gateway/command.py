@@ -11,7 +11,7 @@ import click
 from gem_core.console import Terminal
 from gem_serve.gateway.apis import API_KINDS
 from gem_serve.gateway.client import TOKEN
-from gem_serve.gateway.engine import Engine
+from gem_serve.gateway.engine import EngineClient
 from gem_serve.gateway.serving import GatewayServer
 
 __all__ = ["command"]
@@ -74,7 +74,7 @@ def command(
 
     The exit status is 0 if all episodes that were played were closed before the gateway ended.
     """
-    client = Engine(engine, model=model, kind=engine_kind, api_key=os.environ.get(_KEY))
+    client = EngineClient(engine, model=model, kind=engine_kind, api_key=os.environ.get(_KEY))
     token = os.environ.get(TOKEN)
     server = GatewayServer(
         client,

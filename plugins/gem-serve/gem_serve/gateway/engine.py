@@ -20,13 +20,13 @@ from gem_serve.gateway.answers import (
 from gem_serve.gateway.apis import api_of
 from gem_serve.gateway.events import Ask, CallError, Message
 
-__all__ = ["Engine"]
+__all__ = ["EngineClient"]
 
 _UNKNOWN = 2**31
 """The context of a model whose engine does not list it."""
 
 
-class Engine:
+class EngineClient:
     """An engine at a URL; use it as an asynchronous context manager.
 
     Args:
@@ -213,7 +213,7 @@ class Engine:
     @property
     def _session(self) -> aiohttp.ClientSession:
         if self._http is None:
-            raise ConfigError("Use the engine as a context manager: async with Engine(url).")
+            raise ConfigError("Use the engine as a context manager: async with EngineClient(url).")
         return self._http
 
     def _broken(self, error: Exception) -> CallError:

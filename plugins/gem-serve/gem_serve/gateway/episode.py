@@ -16,7 +16,7 @@ from gem_serve.gateway.events import Ask, CallError
 from gem_serve.gateway.memory import Memory, digest_of
 from gem_serve.gateway.recorder import CallRecord, Log, Records, call_from, read_log
 
-__all__ = ["Episode", "EpisodeOptions"]
+__all__ = ["EpisodeOptions", "ProgramEpisode"]
 
 _SEED_BITS = 2**63 - 1
 
@@ -45,8 +45,6 @@ class EpisodeOptions:
         restore: Whether replies that the program sends back get the reasoning that it dropped.
         models: The model names that the program may ask for; None for any. All are answered by
             the engine's model.
-        strip: Regular expressions of texts that are left out of system messages, such as versions
-            that differ between runs.
         info: Anything else, for the trajectory.
 
     Raises:
@@ -67,7 +65,6 @@ class EpisodeOptions:
     seconds: float | None = None
     restore: bool = True
     models: list[str] | None = None
-    strip: list[str] = field(default_factory=list)
     info: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -97,7 +94,7 @@ class EpisodeOptions:
         return cls(**given)
 
 
-class Episode:
+class ProgramEpisode:
     """An episode.
 
     Args:
@@ -205,7 +202,7 @@ class Episode:
             tools=self._tools_key(ask),
             system=_system(ask),
             digest=recalled.digest,
-            message_parent=None if recalled.parent is None else recalled.parent.id,
+            message_parent=None if recalled.message_parent is None else recalled.message_parent.id,
             changes=[*ask.changes, *recalled.changes],
             started=time.time(),
         )
@@ -278,10 +275,7 @@ class Episode:
         self._reserved -= call.reserved
         self._freed.set()
         record.after = call.recalled.after(record.reply)
-        if call.prompt_ids is not None:
-            self.records.place(record, call.prompt_ids)
-        else:
-            self.records.add(record)
+        self.records.add(record, call.prompt_ids)
         if record.status == "done":
             self.memory.add(record)
         self._log.write_call(record)

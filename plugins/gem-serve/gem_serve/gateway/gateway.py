@@ -7,12 +7,11 @@ from collections import Counter, deque
 from pathlib import Path
 from typing import Any, Self
 
-from gem_core.errors import ConfigError
 from gem_rollout.records.store import TrajectoryFile
 from gem_rollout.records.trajectory import Trajectory
 from gem_serve.gateway.call import Call, fault
-from gem_serve.gateway.engine import Engine
-from gem_serve.gateway.episode import Episode, EpisodeOptions
+from gem_serve.gateway.engine import EngineClient
+from gem_serve.gateway.episode import EpisodeOptions, ProgramEpisode
 from gem_serve.gateway.events import Ask, CallError
 from gem_serve.gateway.parsers import parser_of
 from gem_serve.gateway.sequences import trajectory_of
@@ -40,9 +39,9 @@ class Gateway:
         counts: Numbers for ``metrics``.
     """
 
-    def __init__(self, engine: Engine, folder: Path | None = None) -> None:
+    def __init__(self, engine: EngineClient, folder: Path | None = None) -> None:
         self.engine, self.folder = engine, folder
-        self.episodes: dict[str, Episode] = {}
+        self.episodes: dict[str, ProgramEpisode] = {}
         self.version = 0
         self.counts: Counter[str] = Counter()
         self.is_ready = False
@@ -76,13 +75,13 @@ class Gateway:
         """Read the logs of the folder; until then calls are refused with status 503."""
         if self.folder is not None:
             for path in sorted((self.folder / "log").glob("*.jsonl")):
-                episode = Episode.read(path)
+                episode = ProgramEpisode.read(path)
                 if episode is not None and episode.closed is None:
                     self.episodes[episode.id] = episode
         self.is_ready = True
 
     def playing(self) -> int:
-        """Return how many episodes are open that this process has created or answered."""
+        """Return the number of open episodes that this process has created or answered."""
         return sum(one.closed is None and one.is_played for one in self.episodes.values())
 
     async def drain(self, seconds: float) -> int:
@@ -92,7 +91,7 @@ class Gateway:
             seconds: Most seconds to wait.
 
         Returns:
-            How many episodes were not closed in time.
+            The number of episodes that were not closed in time.
         """
         self.draining = True
         until = time.monotonic() + seconds
@@ -102,7 +101,7 @@ class Gateway:
             await asyncio.sleep(_POLL_SECONDS)
         return left
 
-    def create(self, **options: Any) -> Episode:
+    def create(self, **options: Any) -> ProgramEpisode:
         """Create an episode; see ``EpisodeOptions``.
 
         Raises:
@@ -118,19 +117,14 @@ class Gateway:
             )
         checked = EpisodeOptions.from_fields(options)
         parser_of(checked.parser, "")
-        for one in checked.strip:
-            try:
-                re.compile(one)
-            except re.error as error:
-                raise ConfigError(f"strip: {one!r} is not a regular expression: {error}") from error
         folder = None if self.folder is None else self.folder / "log"
-        episode = Episode.create(checked, folder)
+        episode = ProgramEpisode.create(checked, folder)
         episode.is_played = True
         self.episodes[episode.id] = episode
         self.counts["episodes"] += 1
         return episode
 
-    def find(self, episode_id: str) -> Episode:
+    def find(self, episode_id: str) -> ProgramEpisode:
         """Return an episode.
 
         Raises:
@@ -145,18 +139,18 @@ class Gateway:
             raise CallError(404, f"Unknown episode {episode_id[:100]!r}.", "missing")
         return found
 
-    def _read_again(self, episode_id: str) -> Episode | None:
+    def _read_again(self, episode_id: str) -> ProgramEpisode | None:
         """Return a closed episode that left memory; None without a log of it."""
         if self.folder is None or not _ID.fullmatch(episode_id):
             return None
         path = self.folder / "log" / f"{episode_id}.jsonl"
-        episode = Episode.read(path) if path.is_file() else None
+        episode = ProgramEpisode.read(path) if path.is_file() else None
         if episode is not None:
             self.episodes[episode.id] = episode
             self._note_closed(episode)
         return episode
 
-    def _note_closed(self, episode: Episode) -> None:
+    def _note_closed(self, episode: ProgramEpisode) -> None:
         """Keep the episodes that were closed last in memory, and forget older ones."""
         if episode.id not in self._closed:
             self._closed.append(episode.id)
@@ -164,15 +158,20 @@ class Gateway:
             self.episodes.pop(self._closed.popleft(), None)
 
     def call(
-        self, episode: Episode, ask: Ask, dialect: str, body_key: str, *, is_retry: bool = False
+        self,
+        episode: ProgramEpisode,
+        ask: Ask,
+        dialect: str,
+        body_key: str,
+        *,
+        is_retry: bool = False,
     ) -> Call:
-        """Return the call of a request, which runs; see ``Episode.open_call``.
+        """Return the call of a request, which runs; see ``ProgramEpisode.open_call``.
 
         Raises:
             CallError: The episode is closed or over its budget, or does not have this model.
         """
         _check_model(episode, ask)
-        _strip(episode, ask)
         self._add_previous(episode, ask)
         call, is_new = episode.open_call(ask, dialect, body_key, is_retry=is_retry)
         episode.is_played = True
@@ -184,7 +183,7 @@ class Gateway:
             self.counts["joined"] += 1
         return call
 
-    async def _run(self, episode: Episode, call: Call) -> None:
+    async def _run(self, episode: ProgramEpisode, call: Call) -> None:
         self.counts["calls"] += 1
         try:
             await episode.reserve(call)
@@ -198,7 +197,7 @@ class Gateway:
         except CallError as error:
             call.refuse(error)
         except asyncio.CancelledError:  # while it waited for new weights, or for its budget
-            call.stop()
+            call.refuse()
         except Exception as error:  # noqa: BLE001 - the clients that follow it must be told
             call.refuse(fault(error))
         try:
@@ -247,7 +246,7 @@ class Gateway:
         self._open.set()
         return self.version
 
-    async def close(self, episode: Episode, **how: Any) -> Trajectory:
+    async def close(self, episode: ProgramEpisode, **how: Any) -> Trajectory:
         """Close an episode, and write its trajectory unless an earlier call has written it.
 
         Args:
@@ -268,17 +267,17 @@ class Gateway:
         self._note_closed(episode)
         return trajectory
 
-    def forget(self, episode: Episode) -> None:
+    def forget(self, episode: ProgramEpisode) -> None:
         """Remove a closed episode from memory; its files stay."""
         if episode.closed is not None:
             self.episodes.pop(episode.id, None)
 
-    async def count_tokens(self, episode: Episode, ask: Ask) -> int:
+    async def count_tokens(self, episode: ProgramEpisode, ask: Ask) -> int:
         """Return the number of tokens of a chat's prompt."""
         ask.messages = episode.memory.recall(ask.messages, ask.tools).messages
         return len(await self._renderer.whole(ask))
 
-    def status(self, episode: Episode) -> dict[str, Any]:
+    def status(self, episode: ProgramEpisode) -> dict[str, Any]:
         """Return the state of an episode as JSON has it."""
         records = episode.records.calls.values()
         return {
@@ -293,7 +292,7 @@ class Gateway:
             "closed": episode.closed is not None,
         }
 
-    def _add_previous(self, episode: Episode, ask: Ask) -> None:
+    def _add_previous(self, episode: ProgramEpisode, ask: Ask) -> None:
         """Put the messages of an earlier response before those of a request that names it."""
         name = ask.dialect.get("previous")
         if not name:
@@ -312,7 +311,7 @@ class Gateway:
         ask.messages = [*ask.messages[:head], *earlier, *ask.messages[head:]]
 
 
-def _check_model(episode: Episode, ask: Ask) -> None:
+def _check_model(episode: ProgramEpisode, ask: Ask) -> None:
     models: list[str] | None = episode.options.models
     if models is not None and ask.model not in models:
         raise CallError(
@@ -321,14 +320,3 @@ def _check_model(episode: Episode, ask: Ask) -> None:
             "missing",
             "model",
         )
-
-
-def _strip(episode: Episode, ask: Ask) -> None:
-    for pattern in episode.options.strip:
-        for message in ask.messages:
-            if message["role"] != "system":
-                continue
-            text, count = re.subn(pattern, "", message["content"])
-            if count:
-                message["content"] = text
-                ask.changes.append(f"{pattern!r} was left out of a system message")

@@ -1,4 +1,4 @@
-"""What an episode remembers of its calls: which of them a chat continues, and what clients drop.
+"""The memory of an episode: the call that a chat continues, and what clients drop of replies.
 
 Many programs send replies back without the model's reasoning, or with arguments written anew. A
 message of the assistant that differs from a recorded reply only in such ways is replaced by the
@@ -25,14 +25,15 @@ class Recalled:
     Args:
         messages: The messages, with recorded replies in the place of what the client sent.
         digest: Digest of the tools and the messages.
-        parent: The newest call whose messages and reply begin the chat; None without one.
+        message_parent: The newest call whose messages and reply begin the chat; None without one.
         position: Number of messages up to and including that reply.
         changes: What was restored.
+        state: The hash of the tools and the messages, to go on with.
     """
 
     messages: list[Message]
     digest: str = ""
-    parent: CallRecord | None = None
+    message_parent: CallRecord | None = None
     position: int = 0
     changes: list[str] = field(default_factory=list)
     state: Any = None
@@ -85,7 +86,7 @@ class Memory:
             if message["role"] == "assistant":
                 call = self._after.get(state.hexdigest())
                 if call is not None:
-                    found.parent, found.position = call, at + 1
+                    found.message_parent, found.position = call, at + 1
         found.digest, found.state = state.hexdigest(), state
         return found
 

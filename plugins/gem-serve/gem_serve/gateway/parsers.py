@@ -175,7 +175,7 @@ class Parser:
         return self._run(is_last=False)
 
     def end(self) -> list[Event]:
-        """Return what is left at the end of the text."""
+        """Return the rest of the reply at the end of its text."""
         events = self._run(is_last=True)
         if self._space and not self.has_calls:
             events.append(Text(self._space))

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
@@ -18,7 +18,7 @@ from gem_core.records import from_fields, to_fields
 from gem_rollout.records.store import private
 from gem_serve.gateway.events import Message
 
-__all__ = ["CallRecord", "Log", "Records", "read_log"]
+__all__ = ["CallRecord", "Log", "Records", "call_from", "read_log"]
 
 
 @dataclass
@@ -38,9 +38,9 @@ class CallRecord:
         reply: The model's message, in OpenAI's form.
         finish_reason: Why the model stopped; None if it did not.
         message_parent: The call whose messages and reply begin its messages; None without one.
-        parent: The call whose prompt and sampled tokens begin its prompt; None without one.
+        token_parent: The call whose prompt and sampled tokens begin its prompt; None without one.
         prompt_tokens: Number of tokens of the prompt.
-        new_ids: Token ids of the prompt after those of ``parent``.
+        new_ids: Token ids of the prompt after those of ``token_parent``.
         ids: The sampled token ids.
         logprobs: Their log-probabilities in nats.
         exact: Whether token ids and log-probabilities are complete.
@@ -70,7 +70,7 @@ class CallRecord:
     reply: Message = field(default_factory=dict)
     finish_reason: str | None = None
     message_parent: str | None = None
-    parent: str | None = None
+    token_parent: str | None = None
     prompt_tokens: int = 0
     new_ids: list[int] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)
@@ -107,42 +107,49 @@ class Records:
         self.calls: dict[str, CallRecord] = {}
         self.tools: dict[str, list[dict[str, Any]]] = {}
         self._full: dict[str, list[int]] = {}
+        """All tokens of the calls that no other call extends, which the next prompt may."""
 
-    def add(self, call: CallRecord) -> None:
-        """Take a call whose ``parent`` and ``new_ids`` are set."""
+    def add(self, call: CallRecord, prompt_ids: list[int] | None = None) -> None:
+        """Take a call.
+
+        Args:
+            call: The call.
+            prompt_ids: Token ids of its prompt, from which ``token_parent`` and ``new_ids`` are
+                set; None if they are unknown, or the call comes from the log.
+        """
+        if prompt_ids is not None:
+            parent = self._parent_of(prompt_ids)
+            call.prompt_tokens = len(prompt_ids)
+            call.token_parent = None if parent is None else parent.id
+            call.new_ids = prompt_ids[0 if parent is None else parent.total :]
+            self._full[call.id] = prompt_ids + call.ids
         self.calls[call.id] = call
-        if call.parent is not None:
-            self._full.pop(call.parent, None)
-
-    def place(self, call: CallRecord, prompt_ids: list[int]) -> None:
-        """Set the call that a prompt extends, and the ids after it; then take the call."""
-        parent = self._parent_of(prompt_ids)
-        call.prompt_tokens = len(prompt_ids)
-        call.parent = None if parent is None else parent.id
-        call.new_ids = prompt_ids[0 if parent is None else parent.total :]
-        self.add(call)
-        self._full[call.id] = prompt_ids + call.ids
+        self._full.pop(call.token_parent or "", None)
 
     def full(self, call_id: str) -> list[int]:
         """Return all token ids of a call: its prompt and what was sampled."""
         known = self._full.get(call_id)
         if known is not None:
             return known
-        chain = [self.calls[call_id]]
-        while (parent := chain[-1].parent) is not None:
-            chain.append(self.calls[parent])
         ids: list[int] = []
-        for call in reversed(chain):
+        for call in reversed([*self.chain(call_id, "token_parent")]):
             ids += call.new_ids
             ids += call.ids
         return ids
 
     def messages(self, call_id: str) -> list[Message]:
         """Return all messages of a call and its reply."""
-        chain = [self.calls[call_id]]
-        while (parent := chain[-1].message_parent) is not None:
-            chain.append(self.calls[parent])
+        chain = [*self.chain(call_id, "message_parent")]
         return [one for call in reversed(chain) for one in [*call.messages, call.reply]]
+
+    def chain(
+        self, call_id: str, by: Literal["token_parent", "message_parent"]
+    ) -> Iterator[CallRecord]:
+        """Yield a call and those that it follows, the newest first."""
+        at: str | None = call_id
+        while at is not None:
+            yield self.calls[at]
+            at = getattr(self.calls[at], by)
 
     def _parent_of(self, prompt_ids: list[int]) -> CallRecord | None:
         """Return the call with the most tokens that a prompt begins with."""
@@ -207,6 +214,3 @@ def read_log(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def call_from(fields: Mapping[str, Any]) -> CallRecord:
     """Return the call of a line."""
     return from_fields(CallRecord, fields)
-
-
-__all__ += ["call_from"]

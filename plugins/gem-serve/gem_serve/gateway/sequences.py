@@ -26,7 +26,7 @@ from gem_rollout.records.trajectory import Trajectory, Turn
 from gem_serve.gateway.recorder import CallRecord
 
 if TYPE_CHECKING:
-    from gem_serve.gateway.episode import Episode
+    from gem_serve.gateway.episode import ProgramEpisode
 
 __all__ = ["LABELS", "Line", "lines_of", "trajectory_of"]
 
@@ -57,7 +57,7 @@ def lines_of(calls: Iterable[CallRecord]) -> list[Line]:
         return []
     children: dict[str | None, list[CallRecord]] = {}
     for call in known.values():
-        before = [known[one] for one in (call.parent, call.message_parent) if one in known]
+        before = [known[one] for one in (call.token_parent, call.message_parent) if one in known]
         newest = max(before, key=lambda one: one.number, default=None)
         children.setdefault(newest.id if newest else None, []).append(call)
     sizes = _sizes(known, children)
@@ -120,7 +120,7 @@ def _lines_below(
 
 
 def trajectory_of(
-    episode: "Episode",
+    episode: "ProgramEpisode",
     *,
     labels: Sequence[str] = LABELS,
     inexact: bool = False,
@@ -163,7 +163,7 @@ def trajectory_of(
 def _delivered(calls: Iterable[CallRecord]) -> set[str]:
     """Return the calls that a later call extends: their answers have arrived."""
     known = list(calls)
-    return {one.message_parent or "" for one in known} | {one.parent or "" for one in known}
+    return {one.message_parent or "" for one in known} | {one.token_parent or "" for one in known}
 
 
 def _why_not(
@@ -185,7 +185,7 @@ def _why_not(
 
 
 def _turns(
-    episode: "Episode", line: Line, number: int, calls: list[CallRecord], delivered: set[str]
+    episode: "ProgramEpisode", line: Line, number: int, calls: list[CallRecord], delivered: set[str]
 ) -> list[Turn]:
     turns: list[Turn] = []
     before: CallRecord | None = None
@@ -222,16 +222,13 @@ def _turns(
     return turns
 
 
-def _extends(episode: "Episode", call: CallRecord, before: CallRecord) -> bool:
+def _extends(episode: "ProgramEpisode", call: CallRecord, before: CallRecord) -> bool:
     """Return whether the prompt of a call begins with all tokens of another one."""
-    records, at = episode.records, call.parent
-    while at is not None and at != before.id:
-        at = records.calls[at].parent
-    return at is not None
+    return any(one is before for one in episode.records.chain(call.id, "token_parent"))
 
 
 def _messages(
-    episode: "Episode", call: CallRecord, before: CallRecord | None
+    episode: "ProgramEpisode", call: CallRecord, before: CallRecord | None
 ) -> list[dict[str, Any]]:
     """Return the messages of a call that follow those and the reply of an earlier one."""
     found = episode.records.messages(call.id)[:-1]
@@ -260,14 +257,16 @@ def _turn(call: CallRecord, generation: Generation, info: Info) -> Turn:
 
 
 def _action(call: CallRecord) -> str:
-    """Return what the model did, as text."""
+    """Return the reply and its tool calls as text."""
     parts = [call.reply.get("content") or ""]
     functions = [one["function"] for one in call.reply.get("tool_calls", ())]
     parts += [f"{one['name']}({one['arguments']})" for one in functions]
     return "\n".join(part for part in parts if part)
 
 
-def _trajectory(episode: "Episode", turns: list[Turn], left_out: dict[str, int]) -> Trajectory:
+def _trajectory(
+    episode: "ProgramEpisode", turns: list[Turn], left_out: dict[str, int]
+) -> Trajectory:
     options, closed = episode.options, episode.closed or {}
     if turns:
         turns[-1].reward = episode.reward or 0.0

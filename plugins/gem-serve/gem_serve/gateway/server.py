@@ -1,4 +1,4 @@
-"""The HTTP servers of the gateway: one for programs, one for whoever runs them.
+"""The HTTP server of the gateway that programs call.
 
 Programs call ``/e/{episode}/v1/...``, or ``/v1/...`` with the episode's id as their key.
 """
@@ -19,7 +19,7 @@ from gem_serve.gateway.answers import LARGEST
 from gem_serve.gateway.call import Call
 from gem_serve.gateway.dialects import DIALECTS
 from gem_serve.gateway.dialects.base import Dialect, Writer
-from gem_serve.gateway.episode import Episode
+from gem_serve.gateway.episode import ProgramEpisode
 from gem_serve.gateway.events import CallError, Finish
 from gem_serve.gateway.gateway import Gateway
 
@@ -59,7 +59,7 @@ class _Routes:
         """Return the handler of a dialect."""
 
         async def handle(request: web.Request) -> web.StreamResponse:
-            episode: Episode | None = None
+            episode: ProgramEpisode | None = None
             try:
                 episode = self._gateway.find(_key(request))
                 return await self._answer(request, dialect, episode)
@@ -81,7 +81,7 @@ class _Routes:
         return handle
 
     async def _answer(
-        self, request: web.Request, dialect: Dialect, episode: Episode
+        self, request: web.Request, dialect: Dialect, episode: ProgramEpisode
     ) -> web.StreamResponse:
         raw = await request.read()
         ask = dialect.parse(_body(raw))
@@ -190,7 +190,7 @@ def _error(dialect: Dialect, error: CallError) -> web.Response:
 
 
 async def _whole(
-    request: web.Request, episode: Episode, call: Call, writer: Writer
+    request: web.Request, episode: ProgramEpisode, call: Call, writer: Writer
 ) -> web.StreamResponse:
     async for events in call.follow():
         for event in events:
@@ -203,7 +203,7 @@ async def _whole(
 
 
 async def _stream(
-    request: web.Request, episode: Episode, call: Call, writer: Writer
+    request: web.Request, episode: ProgramEpisode, call: Call, writer: Writer
 ) -> web.StreamResponse:
     """Send a stream; one that fails in the middle is broken off, so that no client sees an end."""
     response = web.StreamResponse(

@@ -1,21 +1,18 @@
 """Starting the gateway: in an event loop, or in a thread of its own."""
 
 import asyncio
-import concurrent.futures
 import secrets
-import threading
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from gem_core.lifetimes import Lifetime
+from gem_core.background import BackgroundLoop, Close
 from gem_core.secret import Secret
 from gem_serve.gateway.admin import admin_app
 from gem_serve.gateway.client import GatewayClient
-from gem_serve.gateway.engine import Engine
+from gem_serve.gateway.engine import EngineClient
 from gem_serve.gateway.gateway import Gateway
 from gem_serve.gateway.server import program_app
 
@@ -48,7 +45,7 @@ class GatewayServer:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: EngineClient,
         folder: Path | None = None,
         *,
         host: str = "127.0.0.1",
@@ -117,7 +114,7 @@ class GatewayThread:
     Args:
         engine_url: The URL of the engine.
         folder: See ``GatewayServer``.
-        engine: Arguments of ``Engine``.
+        engine: Arguments of ``EngineClient``.
         options: Arguments of ``GatewayServer``.
 
     Attributes:
@@ -136,11 +133,11 @@ class GatewayThread:
         engine: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        self._server = GatewayServer(Engine(engine_url, **(engine or {})), folder, **options)
+        self._server = GatewayServer(EngineClient(engine_url, **(engine or {})), folder, **options)
 
     def __enter__(self) -> Self:
         server = self._server
-        self._lifetime = serve_in_thread(self, server.__aenter__, server.__aexit__, "gateway")
+        self._loop = serve_in_thread("gateways", server.__aenter__, server.__aexit__)
         self.gateway = self._server.gateway
         self.url, self.admin_url = self._server.url, self._server.admin_url
         self.admin_token = self._server.admin_token
@@ -148,46 +145,22 @@ class GatewayThread:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._lifetime.end()
+        self._loop.close()
 
 
-def serve_in_thread(
-    owner: object,
-    start: Callable[[], Coroutine[Any, Any, Any]],
-    stop: Callable[[], Coroutine[Any, Any, Any]],
-    what: str,
-) -> Lifetime:
+def serve_in_thread(name: str, start: Close, stop: Close) -> BackgroundLoop:
     """Start a server in an event loop in a thread; its end stops it, within some seconds.
 
     Args:
-        owner: The object whose life the server has.
+        name: What is served, as a plural.
         start: Starts it.
-        stop: Stops it, also after half a start.
-        what: What it is, in messages.
+        stop: Stops it, also after half a start; it must not refer to the owner of the loop.
     """
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True, name=f"gem-{what}")
-    thread.start()
-    lifetime = Lifetime(owner, _stop, stop, loop, thread, what=what)
+    loop = BackgroundLoop(name, seconds=_CLOSE_SECONDS)
+    loop.before_end(stop)
     try:
-        asyncio.run_coroutine_threadsafe(start(), loop).result()
+        loop.run(start())
     except BaseException:
-        lifetime.end()
-        raise
-    return lifetime
-
-
-def _stop(
-    stop: Callable[[], Coroutine[Any, Any, Any]],
-    loop: asyncio.AbstractEventLoop,
-    thread: threading.Thread,
-) -> None:
-    """Stop a server, its loop and its thread; what takes too long is left to the thread."""
-    ending = asyncio.run_coroutine_threadsafe(stop(), loop)
-    concurrent.futures.wait([ending], _CLOSE_SECONDS)
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join(_CLOSE_SECONDS)
-    if not thread.is_alive():
         loop.close()
-        if ending.done():
-            ending.result()
+        raise
+    return loop

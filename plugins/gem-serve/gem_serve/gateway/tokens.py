@@ -15,8 +15,8 @@ from typing import Any
 
 from gem_serve.gateway.answers import Piece
 from gem_serve.gateway.call import Call
-from gem_serve.gateway.engine import Engine
-from gem_serve.gateway.episode import Episode
+from gem_serve.gateway.engine import EngineClient
+from gem_serve.gateway.episode import ProgramEpisode
 from gem_serve.gateway.events import Ask, CallError, Event, Finish, Message, Text
 from gem_serve.gateway.parsers import parser_of
 
@@ -32,7 +32,7 @@ class Renderer:
         engine: The engine.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: EngineClient) -> None:
         self._engine = engine
         self._closing: list[int] | None = None
         self._ends: dict[str, int] = {}
@@ -90,7 +90,7 @@ class Renderer:
         return self._closing
 
     async def _count(self, head: list[Message], end: int) -> int:
-        """Return how often a rendered chat has the token that ends its last reply."""
+        """Count the token that ends replies in a rendered chat."""
         shape = "calls" if head[-1].get("tool_calls") else "text"
         if shape not in self._ends:
             ids = await self._engine.tokenize(head, add_generation_prompt=False)
@@ -115,7 +115,7 @@ def _common_end(one: list[int], other: list[int]) -> list[int]:
 
 
 async def pieces_of(
-    call: Call, episode: Episode, engine: Engine, renderer: Renderer
+    call: Call, episode: ProgramEpisode, engine: EngineClient, renderer: Renderer
 ) -> AsyncIterator[Piece]:
     """Yield the pieces of a call's reply.
 
@@ -134,7 +134,11 @@ async def pieces_of(
 
 
 async def _continued(
-    call: Call, episode: Episode, engine: Engine, renderer: Renderer, sampling: dict[str, Any]
+    call: Call,
+    episode: ProgramEpisode,
+    engine: EngineClient,
+    renderer: Renderer,
+    sampling: dict[str, Any],
 ) -> AsyncIterator[Piece]:
     ask = call.ask
     prompt = await _prompt(call, episode, renderer)
@@ -168,9 +172,9 @@ def _finish(event: Finish, *, has_calls: bool) -> Finish:
     return event._replace(reason="tool_calls") if has_calls and event.reason == "stop" else event
 
 
-async def _prompt(call: Call, episode: Episode, renderer: Renderer) -> list[int]:
+async def _prompt(call: Call, episode: ProgramEpisode, renderer: Renderer) -> list[int]:
     """Return the prompt: the tokens of the call that it continues, and the rest; or the whole."""
-    earlier = call.recalled.parent
+    earlier = call.recalled.message_parent
     if earlier is None or not earlier.ids or not earlier.prompt_tokens:
         return await renderer.whole(call.ask)
     rest = await renderer.rest(

@@ -24,7 +24,7 @@ from gem_serve.harness.errors import (
     ProgramMissingError,
     UnansweredError,
 )
-from gem_serve.harness.program import Door, ProgramRun, run_program
+from gem_serve.harness.program import GatewayAddress, ProgramRun, run_program
 from gem_serve.harness.recipe import Recipe
 from gem_workers.machine import Machine
 
@@ -155,7 +155,7 @@ class Player:
             task.machine,
             self.recipe,
             task.instruction,
-            Door(episode.url, episode.model, episode.key),
+            GatewayAddress(episode.url, episode.model, episode.key),
             timeout=task.seconds_allowed if self.timeout is None else self.timeout,
             programs=self.programs,
             output_limit=self.output_limit,

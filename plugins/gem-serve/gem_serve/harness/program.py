@@ -16,7 +16,7 @@ from gem_serve.harness.relay import Relay
 from gem_workers.machine import Machine
 from gem_workers.sandbox import Execution
 
-__all__ = ["CanListen", "Door", "ProgramRun", "folders_of", "path_of", "run_program"]
+__all__ = ["CanListen", "GatewayAddress", "ProgramRun", "folders_of", "path_of", "run_program"]
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _KEY = "a-key-that-is-not-needed"
@@ -34,7 +34,7 @@ class CanListen(Protocol):
         """Return a listening socket of the machine's loopback; port 0 for any free one."""
 
 
-class Door(NamedTuple):
+class GatewayAddress(NamedTuple):
     """Where a program finds its model.
 
     Args:
@@ -85,7 +85,7 @@ def run_program(
     machine: Machine,
     recipe: Recipe,
     instruction: str,
-    door: Door,
+    gateway: GatewayAddress,
     *,
     timeout: float,
     programs: Sequence[str] = (),
@@ -97,7 +97,7 @@ def run_program(
         machine: The machine. Its user runs the program.
         recipe: How the program is started.
         instruction: What the task asks for.
-        door: Where the gateway is.
+        gateway: Where the gateway is.
         timeout: Seconds of wall time.
         programs: Folders of the machine in which programs are installed, before its usual ones.
         output_limit: Bytes of standard output, and of standard error, to keep.
@@ -107,11 +107,11 @@ def run_program(
         ProgramMissingError: The machine does not have the program.
         MachineError: The machine has ended.
     """
-    target = _target(door.url)
+    target = _target(gateway.url)
     with Relay(_listener(machine), target) as relay:
         home = _make_home(machine)
         try:
-            filled = recipe.filled(_words(machine, instruction, door, home, relay.port))
+            filled = recipe.filled(_words(machine, instruction, gateway, home, relay.port))
             env = {"HOME": home, "PATH": path_of(programs), **filled.env}
             _write_files(machine, home, filled)
             _check_program(machine, filled, env)
@@ -179,17 +179,17 @@ def _make_home(machine: Machine) -> str:
 
 
 def _words(
-    machine: Machine, instruction: str, door: Door, home: str, port: int
+    machine: Machine, instruction: str, gateway: GatewayAddress, home: str, port: int
 ) -> Mapping[str, str]:
-    path = urlsplit(door.url).path.rstrip("/").removesuffix("/v1")
+    path = urlsplit(gateway.url).path.rstrip("/").removesuffix("/v1")
     host = f"http://127.0.0.1:{port}{path}"
     return {
         "api": f"{host}/v1",
         "host": host,
         "home": home,
         "instruction": instruction,
-        "key": door.key,
-        "model": door.model,
+        "key": gateway.key,
+        "model": gateway.model,
         "workdir": machine.spec.workdir,
     }
 

@@ -52,7 +52,7 @@ class RemoteEnv:
             or for the one with which this process has connected to the server before.
         timeout: Most seconds to wait for an answer.
         reconnect: Seconds in which a lost connection must be made again.
-        capacity_wait: Most seconds that ``reset`` waits for a place on a server that is full or
+        capacity_wait: Most seconds that ``reset`` waits for a slot on a server that is full or
             about to end; 0 to fail immediately.
         tls: Whether to connect with TLS.
         replay: Whether an episode that began with a seed goes on where the server has lost its
@@ -278,7 +278,7 @@ class RemoteEnv:
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a pickle holds, which may travel further than the token should.
+        """Return the state to pickle, which may travel further than the token should.
 
         The token is taken from ``GEM_SERVE_TOKEN`` where the pickle is read, or is one with which
         that process has connected to the server before.
@@ -348,7 +348,7 @@ class RemoteEnv:
 
 
 class _Start:
-    """The start of an episode, which is tried again while the server has no place for it.
+    """The start of an episode, which is tried again while the server has no slot for it.
 
     Args:
         env: The environment.

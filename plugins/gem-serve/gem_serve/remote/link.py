@@ -7,17 +7,18 @@ of its own.
 """
 
 import asyncio
-import concurrent.futures
+import contextlib
+import functools
 import itertools
-import threading
 from collections.abc import Coroutine
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import Future, InvalidStateError, wait
 from typing import Any
 
 import aiohttp
 
+from gem_core.background import BackgroundLoop
 from gem_core.errors import DeadlineError, GemError
-from gem_core.lifetimes import Lifetime, Lock
+from gem_core.lifetimes import Lock
 from gem_serve.errors import (
     AccessError,
     ConnectionLostError,
@@ -52,9 +53,7 @@ class Link:
         loop: The event loop of the connections.
     """
 
-    def __init__(
-        self, url: str, token: str | None, reconnect: float, loop: asyncio.AbstractEventLoop
-    ) -> None:
+    def __init__(self, url: str, token: str | None, reconnect: float, loop: BackgroundLoop) -> None:
         self.url = url
         self._token = token
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
@@ -70,7 +69,7 @@ class Link:
         self._parked: set[str] = set()
 
     def hello(self, timeout: float) -> Reply:
-        """Return what the server says about itself; it is asked once in each connection.
+        """Return the description of the server; it is asked once in each connection.
 
         After a restart, another server may answer at the same address.
 
@@ -114,7 +113,7 @@ class Link:
                 f"({message.get('op')}) has {len(text):,}."
             )
         future: Future[Reply] = Future()
-        self._loop.call_soon_threadsafe(self._begin, number, text, future)
+        self._loop.call_soon(self._begin, number, text, future)
         return future
 
     def result(self, future: Future[Reply], timeout: float | None) -> Reply:
@@ -147,7 +146,7 @@ class Link:
             self.submit({"op": "close", "session": session_id})
 
     def is_parked(self, session_id: str) -> bool:
-        """Return whether the server has once given the place of a session to another one."""
+        """Return whether the server has ever given the slot of a session to another one."""
         return session_id in self._parked
 
     def unanswered(self) -> list[Future[Reply]]:
@@ -156,7 +155,7 @@ class Link:
 
     def drop(self) -> None:
         """Cut the connection, as a failing network does; it is made again."""
-        self._loop.call_soon_threadsafe(self._cut)
+        self._loop.call_soon(self._cut)
 
     def _cut(self) -> None:
         response = getattr(self._socket, "_response", None)
@@ -171,8 +170,9 @@ class Link:
             self._runs = True
             self._start(self._run())
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = self._loop.create_task(work)
+    @staticmethod
+    def _start(work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         _TASKS.add(task)
         task.add_done_callback(_TASKS.discard)
 
@@ -202,19 +202,25 @@ class Link:
         while True:
             socket = await self._connected(client)
             self._socket = socket
-            if self._open:
-                kept = {"op": "attach", "sessions": list(self._open)}
-                await self._send(socket, dumps({"id": -1, **kept}))
-            for text, _ in list(self._waiting.values()):
-                await self._send(socket, text)
-            async for message in socket:
-                if message.type is aiohttp.WSMsgType.TEXT:
-                    self._take(loads(message.data))
+            try:
+                await self._serve(socket)
+            finally:
+                await _closed(socket)
             self._socket, self._hello = None, None
             if not self._waiting and not self._open:
                 return
             if socket.close_code == aiohttp.WSCloseCode.SERVICE_RESTART:
                 await asyncio.sleep(_RESTART_PAUSE)  # it may be the ending server that answers
+
+    async def _serve(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        if self._open:
+            kept = {"op": "attach", "sessions": list(self._open)}
+            await self._send(socket, dumps({"id": -1, **kept}))
+        for text, _ in list(self._waiting.values()):
+            await self._send(socket, text)
+        async for message in socket:
+            if message.type is aiohttp.WSMsgType.TEXT:
+                self._take(loads(message.data))
 
     async def _connected(self, client: aiohttp.ClientSession) -> aiohttp.ClientWebSocketResponse:
         """Return a connection; try again with growing pauses.
@@ -224,7 +230,8 @@ class Link:
             ConnectionLostError: There is none after ``reconnect`` seconds.
         """
         seconds = min(self._reconnect, _FIRST_PATIENCE) if self._most == 0 else self._reconnect
-        until = self._loop.time() + seconds
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
         pause = _FIRST_PAUSE
         while True:
             try:
@@ -233,10 +240,10 @@ class Link:
                         f"{self.url}/gem/ws", heartbeat=_HEARTBEAT, max_msg_size=0, compress=0
                     )
             except aiohttp.WSServerHandshakeError as error:
-                if error.status not in _AWAY or self._loop.time() + pause > until:
+                if error.status not in _AWAY or loop.time() + pause > until:
                     raise _refused(self.url, error.status) from error
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
-                if self._loop.time() + pause > until:
+                if loop.time() + pause > until:
                     raise ConnectionLostError(
                         f"{self.url} cannot be reached: {str(error) or type(error).__name__}. "
                         f"Start it with 'gem-core serve', or check the address."
@@ -250,7 +257,8 @@ class Link:
         error = reply.get("error")
         if error and error.get("type") == "RateError" and reply.get("id") in self._waiting:
             text, _ = self._waiting[reply["id"]]
-            self._loop.call_later(float(error.get("retry_after", 1.0)), self._again, text)
+            seconds = float(error.get("retry_after", 1.0))
+            asyncio.get_running_loop().call_later(seconds, self._again, text)
             return
         text, future = self._waiting.pop(reply.get("id", -1), ("", None))
         if future is not None:
@@ -266,6 +274,12 @@ class Link:
             settle(future, {}, error)
 
 
+async def _closed(socket: aiohttp.ClientWebSocketResponse) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_EXIT_SECONDS):
+            await socket.close()
+
+
 def _refused(url: str, status: int) -> GemError:
     if status == 401:
         return AccessError(
@@ -278,7 +292,7 @@ def _refused(url: str, status: int) -> GemError:
 
 
 def settle(future: "Future[Reply]", reply: Reply, error: GemError | None) -> None:
-    """Answer whoever waits for a reply, unless that was done."""
+    """Set the result or error of a reply, unless it has one."""
     try:
         if error is None:
             future.set_result(reply)
@@ -296,27 +310,21 @@ _EXIT_SECONDS = 1.0
 
 
 class _Connections:
-    """The connections of a process, and the thread with their event loop."""
+    """The connections of a process, which live in one event loop until it ends."""
 
     def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
         self.links: dict[tuple[str, str | None, float], Link] = {}
-        self.lifetime = Lifetime(self, _finish, self.loop, self.links, what="connection to servers")
-        threading.Thread(target=self.loop.run_forever, name="gem-remote", daemon=True).start()
+        self.loop = BackgroundLoop("remote environments", seconds=2 * _EXIT_SECONDS)
+        self.loop.before_end(functools.partial(_finish, self.links))
 
 
-_MADE: list[_Connections] = []
-"""Those of this process, after those of the processes that it is a fork of. They are kept: to free
-an event loop is to unregister the sockets of the process that runs it."""
+_connections: _Connections | None = None
 
 
-def _finish(loop: asyncio.AbstractEventLoop, links: dict[Any, Link]) -> None:
+async def _finish(links: dict[Any, Link]) -> None:
     """Give the last messages, which end sessions, a moment to be answered."""
-    begun: Future[None] = Future()
-    loop.call_soon_threadsafe(begun.set_result, None)  # after the messages that were submitted
-    concurrent.futures.wait([begun], timeout=_EXIT_SECONDS)
     waiting = [one for link in links.values() for one in link.unanswered()]
-    concurrent.futures.wait(waiting, timeout=_EXIT_SECONDS)
+    await asyncio.to_thread(wait, waiting, _EXIT_SECONDS)
 
 
 def known_token(url: str) -> str | None:
@@ -326,10 +334,11 @@ def known_token(url: str) -> str | None:
 
 def link_to(url: str, token: str | None, reconnect: float) -> Link:
     """Return this process's connection to a server."""
+    global _connections  # noqa: PLW0603 - one for each process
     with _LOCK:
-        if not _MADE or not _MADE[-1].lifetime.is_open:
-            _MADE.append(_Connections())
-        made, key = _MADE[-1], (url, token, reconnect)
-        if key not in made.links:
-            made.links[key] = Link(url, token, reconnect, made.loop)
-        return made.links[key]
+        if _connections is None or not _connections.loop.is_running:
+            _connections = _Connections()
+        key = url, token, reconnect
+        if key not in _connections.links:
+            _connections.links[key] = Link(url, token, reconnect, _connections.loop)
+        return _connections.links[key]

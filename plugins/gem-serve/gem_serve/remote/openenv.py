@@ -20,11 +20,11 @@ from typing import Any
 import pydantic
 
 from gem_core.api import make
+from gem_core.background import BackgroundLoop
 from gem_core.content import images_of
 from gem_core.errors import ConfigError
 from gem_core.maybe_async import is_awaitable
 from gem_core.observation import Info, Observation, visible_text
-from gem_rollout.background import BackgroundLoop
 from gem_serve.wire import plain
 
 __all__ = ["RemoteEnvironment", "State", "TextAction", "TextObservation"]
@@ -131,7 +131,7 @@ class RemoteEnvironment(_Environment):  # type: ignore[misc]
         self._loop.close()
 
     def _done(self, function: Callable[[], Any]) -> Any:
-        """Return what a function returns, awaited; the caller may be in an event loop."""
+        """Call a function and await its result; the caller may be in an event loop."""
 
         async def call() -> Any:
             value = function()

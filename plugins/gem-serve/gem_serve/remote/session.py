@@ -22,7 +22,7 @@ class ClientSession:
 
     Args:
         link: The connection.
-        capacity_wait: Most seconds to wait for a place.
+        capacity_wait: Most seconds to wait for a slot.
     """
 
     def __init__(self, link: Link, capacity_wait: float) -> None:
@@ -84,7 +84,7 @@ class ClientSession:
         return sent
 
     def result(self, sent: Future[Reply], timeout: float) -> Reply:
-        """Wait for a reply to a call, and before it until the session has a place.
+        """Wait for a reply to a call, and before it until the session has a slot.
 
         Raises:
             GemError: The call failed, or an earlier one that nobody waited for.

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 from gem_core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from gem_serve.server.app import Server, make_app
+    from gem_serve.server.app import EnvServer, make_app
     from gem_serve.server.limits import Limits
 
-__all__ = ["Limits", "Server", "make_app"]
+__all__ = ["EnvServer", "Limits", "make_app"]
 
-__getattr__, __dir__ = lazy_names(__name__, {"app": ("Server", "make_app"), "limits": ("Limits",)})
+__getattr__, __dir__ = lazy_names(
+    __name__, {"app": ("EnvServer", "make_app"), "limits": ("Limits",)}
+)

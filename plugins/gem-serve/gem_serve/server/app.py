@@ -12,6 +12,7 @@ from gem_core.errors import ConfigError, GemError
 from gem_core.factory import EnvFactory
 from gem_core.secret import Secret
 from gem_serve.errors import RateError, error_reply
+from gem_serve.exposition import exposed
 from gem_serve.server.calls import Calls
 from gem_serve.server.guard import STATUS, Guard, later
 from gem_serve.server.limits import Limits
@@ -23,7 +24,7 @@ from gem_serve.server.sessions import Sessions
 from gem_serve.server.signing import Signer
 from gem_serve.wire import dumps, loads
 
-__all__ = ["Server", "make_app"]
+__all__ = ["EnvServer", "make_app"]
 
 _POLL_SECONDS = 0.05
 _MOST_UNANSWERED = 4096
@@ -33,7 +34,7 @@ _MOST_UNREAD = 4
 _MOVED = b"The server is about to end; connect again."
 
 
-class Server:
+class EnvServer:
     """A server of environments.
 
     Args:
@@ -124,7 +125,7 @@ class Server:
         return task
 
     def _tell_parked(self, session_id: str, link: object) -> None:
-        """Tell a client that the next call of its session may have to wait for a place."""
+        """Tell a client that the next call of its session may have to wait for a slot."""
         if isinstance(link, web.WebSocketResponse) and link in self._sockets and not link.closed:
             self._start(self._sockets[link].send(link, dumps({"id": -1, "parked": session_id})))
 
@@ -158,11 +159,11 @@ class Server:
         return web.json_response({"ready": not draining}, status=503 if draining else 200)
 
     async def _index(self, _: web.Request) -> web.Response:
-        factories, places = self.sessions.factories, self.sessions.places
+        factories, capacity = self.sessions.factories, self.sessions.capacity
         named = [(name, one.spec.description or one.spec.id) for name, one in factories.items()]
         status = (
-            f"{places.taken} of {places.most} places are taken, {self.sessions.playing()} episodes "
-            f"are played, {self.metrics.steps:,} steps were taken."
+            f"{capacity.taken} of {capacity.most} slots are taken, {self.sessions.playing()} "
+            f"episodes are played, {self.metrics.steps:,} steps were taken."
         )
         headers = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
         page = index_page(named, status)
@@ -173,14 +174,14 @@ class Server:
         return web.json_response(found)
 
     async def _metrics(self, _: web.Request) -> web.Response:
-        text = self.metrics.text(
+        found = self.metrics.families(
             sessions=len(self.sessions),
             sessions_limit=self.limits.max_envs,
-            sessions_waiting=self.sessions.places.waiting,
+            sessions_waiting=self.sessions.capacity.waiting,
             episodes_playing=self.sessions.playing(),
             connections=len(self._sockets),
         )
-        return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4"})
+        return exposed(found)
 
     async def _socket(self, request: web.Request) -> web.StreamResponse:
         """Answer the messages of a connection, those of different sessions at the same time."""
@@ -275,5 +276,5 @@ def make_app(
     token: Secret | None = None,
     secret: bytes | None = None,
 ) -> web.Application:
-    """Return an aiohttp application that serves environments; see ``Server``."""
-    return Server(factories, limits=limits, token=token, secret=secret).app()
+    """Return an aiohttp application that serves environments; see ``EnvServer``."""
+    return EnvServer(factories, limits=limits, token=token, secret=secret).app()

@@ -251,11 +251,11 @@ class Calls:
         """Add a session with a copy of the environment, under the id that the client chose."""
         into = _id(message, "into")
         self.sessions.check_id(into)
-        await self.sessions.take_place(session.patience, into)
+        await self.sessions.take_slot(session.patience, into)
         try:
             twin: Env = await self.sessions.call(session, _copier(session.env, message))
         except BaseException:
-            self.sessions.places.give_back()
+            self.sessions.capacity.release()
             raise
         made = self.sessions.add(into, Session(session.name, twin, session.patience))
         made.link, made.is_new = session.link, False

@@ -127,9 +127,9 @@ def command(
     secret = secret_file.read_bytes().strip() if secret_file else None
     if secret is not None and len(secret) < 16:
         raise ConfigError(f"{secret_file}: a secret has at least 16 bytes; got {len(secret)}.")
-    from gem_serve.server.app import Server  # noqa: PLC0415 - aiohttp
+    from gem_serve.server.app import EnvServer  # noqa: PLC0415 - aiohttp
 
-    server = Server(factories, limits=Limits(**limits), token=token or None, secret=secret)
+    server = EnvServer(factories, limits=Limits(**limits), token=token or None, secret=secret)
     try:
         cut_off = asyncio.run(_serve(server, host, port, drain))
     except OSError as error:
@@ -207,7 +207,7 @@ async def _serve(server: Any, host: str, port: int, drain: float) -> int:
     try:
         site = web.TCPSite(runner, host, port)
         await site.start()
-        _on_signals(server, ending, now)
+        _on_signals(ending, now)
         bound = runner.addresses[0][1]
         shown = f"[{host}]" if ":" in host else host
         count = len(server.sessions.factories)
@@ -220,8 +220,8 @@ async def _serve(server: Any, host: str, port: int, drain: float) -> int:
         await runner.cleanup()
 
 
-def _on_signals(server: Any, ending: asyncio.Event, now: asyncio.Event) -> None:
-    """Drain at the first SIGTERM or SIGINT, end at the second, and tell the status at SIGUSR1."""
+def _on_signals(ending: asyncio.Event, now: asyncio.Event) -> None:
+    """Drain at the first SIGTERM or SIGINT, and end at the second."""
 
     def end() -> None:
         (now if ending.is_set() else ending).set()
@@ -229,8 +229,6 @@ def _on_signals(server: Any, ending: asyncio.Event, now: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end)
-    if hasattr(signal, "SIGUSR1"):
-        loop.add_signal_handler(signal.SIGUSR1, lambda: _tell(server))
 
 
 async def _drained(server: Any, seconds: float, now: asyncio.Event) -> int:
@@ -256,14 +254,14 @@ async def _status(server: Any) -> None:
         await asyncio.sleep(_STATUS_SECONDS)
         if (count := server.metrics.messages - seen) != 0:
             seen = server.metrics.messages
-            _tell(server, f"{count:,} messages in {_STATUS_SECONDS:g} s; ")
+            _tell(server, count)
 
 
-def _tell(server: Any, begin: str = "") -> None:
+def _tell(server: Any, count: int) -> None:
     metrics = server.metrics
     click.echo(
-        f"{begin}"
-        f"{server.sessions.places.taken} of {server.limits.max_envs} sessions, "
+        f"{count:,} messages in {_STATUS_SECONDS:g} s; "
+        f"{server.sessions.capacity.taken} of {server.limits.max_envs} sessions, "
         f"{metrics.episodes:,} episodes, {metrics.steps:,} steps, "
         f"{sum(metrics.errors.values()):,} errors",
         err=True,

@@ -1,4 +1,4 @@
-"""Who may talk to a server, how much, and how often."""
+"""Checks of requests: tokens, origins, sizes and rates."""
 
 import hmac
 import math

@@ -1,7 +1,15 @@
-"""What a server counts, in the text format of Prometheus (version 0.0.4)."""
+"""What a server counts."""
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+
+from prometheus_client import Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+)
 
 __all__ = ["Metrics"]
 
@@ -11,7 +19,7 @@ _HELP = {
     "closed": "Sessions that were closed, also after a time without messages.",
     "expired": "Sessions that were closed after a time without messages.",
     "refused": "Sessions that were refused because the server was full.",
-    "parked": "Sessions that gave their place to others between two episodes.",
+    "parked": "Sessions that gave their slot to others between two episodes.",
     "episodes": "Episodes that were begun.",
     "steps": "Steps that were taken.",
     "repeated": "Messages that were answered from memory, after a lost connection.",
@@ -60,38 +68,28 @@ class Metrics:
         for position, bound in enumerate(_BOUNDS):
             self._buckets[position] += seconds <= bound
 
-    def text(self, **now: float) -> str:
-        """Return all counts as Prometheus reads them.
+    def families(self, **now: float) -> Iterator[Metric]:
+        """Yield all counts.
 
         Args:
             now: Values that go up and down, by name.
         """
-        lines = []
         for name, value in now.items():
-            lines += [f"# TYPE gem_{name} gauge", f"gem_{name} {value:g}"]
+            yield GaugeMetricFamily(f"gem_{name}", "", value)
         for name, about in _HELP.items():
-            lines += [f"# HELP gem_{name}_total {about}", f"# TYPE gem_{name}_total counter"]
-            lines.append(f"gem_{name}_total {getattr(self, name)}")
-        for name, counts in (
-            ("episodes", self.episodes_of),
-            ("steps", self.steps_of),
-            ("step_seconds", self.seconds_of),
-        ):
-            lines.append(f"# TYPE gem_env_{name}_total counter")
-            lines += [f"gem_env_{name}_total{_label(env)} {n:.12g}" for env, n in counts.items()]
-        lines.append("# TYPE gem_errors_total counter")
-        lines += [f'gem_errors_total{{type="{kind}"}} {n}' for kind, n in self.errors.items()]
-        lines.append("# TYPE gem_step_seconds histogram")
-        pairs = zip(_BOUNDS, self._buckets, strict=True)
-        lines += [f'gem_step_seconds_bucket{{le="{bound:g}"}} {n}' for bound, n in pairs]
-        lines.append(f'gem_step_seconds_bucket{{le="+Inf"}} {self.steps}')
-        lines += [
-            f"gem_step_seconds_sum {sum(self.seconds_of.values()):g}",
-            f"gem_step_seconds_count {self.steps}",
-        ]
-        return "\n".join(lines) + "\n"
+            yield CounterMetricFamily(f"gem_{name}", about, getattr(self, name))
+        yield _by("env", "gem_env_episodes", self.episodes_of)
+        yield _by("env", "gem_env_steps", self.steps_of)
+        yield _by("env", "gem_env_step_seconds", self.seconds_of)
+        yield _by("type", "gem_errors", self.errors)
+        bounds = [*(f"{bound:g}" for bound in _BOUNDS), "+Inf"]
+        buckets = list(zip(bounds, [*self._buckets, self.steps], strict=True))
+        seconds = sum(self.seconds_of.values())
+        yield HistogramMetricFamily("gem_step_seconds", "", buckets=buckets, sum_value=seconds)
 
 
-def _label(env: str) -> str:
-    escaped = env.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'{{env="{escaped}"}}'
+def _by(label: str, name: str, counts: Mapping[str, float]) -> Metric:
+    family = CounterMetricFamily(name, "", labels=[label])
+    for value, count in counts.items():
+        family.add_metric([value], count)
+    return family

@@ -128,7 +128,7 @@ class OpenEnv:
         a step, then one whose client has been silent for a minute; each time the one that was not
         used for longest.
         """
-        if not self._sessions.places.is_full or self._sessions.draining:
+        if not self._sessions.capacity.is_full or self._sessions.draining:
             return
         silent = time.monotonic() - _SILENT_SECONDS
         found = [

@@ -1,4 +1,4 @@
-"""What a person or a generator of clients sees: a page at ``/``, and ``/openapi.json``."""
+"""The pages for users and for generators of clients: ``/`` and ``/openapi.json``."""
 
 import html
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ _FIELDS: dict[str, dict[str, Any]] = {
     "session": {**_TEXT, "pattern": "^[A-Za-z0-9_-]{16,64}$"},
     "into": {**_TEXT, "pattern": "^[A-Za-z0-9_-]{16,64}$"},
     "env": {**_TEXT, "description": "Name of an environment, as in hello."},
-    "wait": {"type": "number", "description": "Most seconds to wait for a place."},
+    "wait": {"type": "number", "description": "Most seconds to wait for a slot."},
     "snapshot": {**_TEXT, "contentEncoding": "base64"},
     "number": _NUMBER,
     "seed": _SEED,

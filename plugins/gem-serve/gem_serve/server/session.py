@@ -21,14 +21,14 @@ Reply = dict[str, Any]
 class Session:
     """An environment that a client plays.
 
-    A session that plays no episode can be *parked* while others wait for a place: it is saved, and
+    A session that plays no episode can be *parked* while others wait for a slot: it is saved, and
     its environment is closed. Its next call makes the environment again.
 
     Args:
         name: Name of the environment on the server.
         env: The environment.
-        patience: Seconds that its client waits for a place; 0 if it does not wait, and then it
-            keeps the place that it has.
+        patience: Seconds that its client waits for a slot; 0 if it does not wait, and then it
+            keeps the slot that it has.
     """
 
     __slots__ = (
@@ -90,7 +90,7 @@ class Session:
 
     @property
     def has_env(self) -> bool:
-        """Whether it has an environment, and so a place."""
+        """Whether it has an environment, and so a slot."""
         return self._env is not None
 
     @property
@@ -100,7 +100,7 @@ class Session:
 
     @property
     def can_be_parked(self) -> bool:
-        """Whether it could give its place to another session now."""
+        """Whether it could give its slot to another session now."""
         if self._env is None or self.patience <= 0 or self.episode is not None or self.is_busy:
             return False
         return self.has_ended_episode or time.monotonic() - self.used > _IDLE_SECONDS

@@ -1,4 +1,4 @@
-"""The sessions of a server: which there are, which have a place, and how each ends."""
+"""The sessions of a server: their slots, and how each session ends."""
 
 import asyncio
 import threading
@@ -18,15 +18,15 @@ from gem_serve.errors import (
     MessageError,
     SessionLostError,
 )
+from gem_serve.server.capacity import Capacity
 from gem_serve.server.limits import Limits
 from gem_serve.server.metrics import Metrics
-from gem_serve.server.places import Places
 from gem_serve.server.session import Reply, Session
 
 __all__ = ["Sessions"]
 
 _MOST_SESSIONS = 16
-"""The sessions that are parked or wait for a place, for each place."""
+"""The sessions that are parked or wait for a slot, for each slot."""
 _MOST_PARKED = 256 * 2**20
 """Bytes of the snapshots of all parked sessions."""
 _SECONDS_TO_CLOSE = 5.0
@@ -54,7 +54,7 @@ class Sessions:
         self.described = {name: _described(make) for name, make in self.factories.items()}
         self._metrics = metrics
         self._sessions: dict[str, Session] = {}
-        self.places = Places(limits.max_envs)
+        self.capacity = Capacity(limits.max_envs)
         self.on_parked: Callable[[str, object], None] = lambda _, __: None
         """Called with the id of a session that is parked, and its connection."""
         self._opening: dict[str, asyncio.Future[Any]] = {}
@@ -119,8 +119,8 @@ class Sessions:
             if not reserved.done():  # the server may have ended
                 reserved.set_result(None)
 
-    async def take_place(self, seconds: float, session_id: str = "") -> None:
-        """Take a place for an environment.
+    async def take_slot(self, seconds: float, session_id: str = "") -> None:
+        """Take a slot for an environment.
 
         Args:
             seconds: Most seconds to wait for one.
@@ -134,13 +134,13 @@ class Sessions:
         if session_id in self._unwanted:
             raise _closed_early()
         most = _MOST_SESSIONS * self.limits.max_envs
-        if self.places.is_full and (seconds <= 0 or len(self) > most):
+        if self.capacity.is_full and (seconds <= 0 or len(self) > most):
             self._metrics.refused += 1
-            raise self.places.full()
-        place = self._queued[session_id] = self.places.join()
+            raise self.capacity.full()
+        slot = self._queued[session_id] = self.capacity.join()
         self.make_room()
         try:
-            await self.places.get(place, seconds)
+            await self.capacity.get(slot, seconds)
         except CapacityError:
             self._metrics.refused += 1
             raise
@@ -159,11 +159,11 @@ class Sessions:
     def drain(self) -> None:
         """Begin nothing new from now on."""
         self.draining = True
-        self.places.refuse(CapacityError("The server is about to end and begins nothing new."))
+        self.capacity.refuse(CapacityError("The server is about to end and begins nothing new."))
 
     def make_room(self) -> None:
-        """Park as many sessions as wait for a place, those first that were not used for longest."""
-        needed = self.places.waiting - len(self._parking)
+        """Park as many sessions as wait for a slot, those first that were not used for longest."""
+        needed = self.capacity.waiting - len(self._parking)
         if needed <= 0:
             return
         idle = [(one.used, key) for key, one in self._sessions.items() if one.can_be_parked]
@@ -180,7 +180,7 @@ class Sessions:
                 return
             try:
                 saved = await self.call(session, session.env.snapshot)
-            except Exception:  # noqa: BLE001 - it cannot be saved, so it keeps its place
+            except Exception:  # noqa: BLE001 - it cannot be saved, so it keeps its slot
                 session.patience = 0.0
                 return
             held = sum(len(one.saved or b"") for one in self)
@@ -195,16 +195,16 @@ class Sessions:
         """Give a parked session its environment again.
 
         Raises:
-            CapacityError: There was no place in time, or the server is about to end.
+            CapacityError: No slot was free in time, or the server is about to end.
         """
         session.has_ended_episode = False
         if session.has_env or session.saved is None:
             return
-        await self.take_place(session.patience)
+        await self.take_slot(session.patience)
         try:
             env = await self.threads.run(self.factory(session.name))
         except BaseException:
-            self.places.give_back()
+            self.capacity.release()
             raise
         saved, session.env = session.saved, env
         try:
@@ -215,7 +215,7 @@ class Sessions:
             raise
 
     async def _close_env(self, session: Session) -> None:
-        """Close the environment of a session, and give back its place."""
+        """Close the environment of a session, and give back its slot."""
         if (env := session.take_env()) is None:
             return
         try:
@@ -224,7 +224,7 @@ class Sessions:
             else:
                 close_quietly(env)
         finally:
-            self.places.give_back()
+            self.capacity.release()
 
     def factory(self, name: str) -> EnvFactory:
         """Return the factory of an environment.
@@ -247,7 +247,7 @@ class Sessions:
         Args:
             session_id: Its id.
             name: Name of its environment.
-            patience: Most seconds to wait for a place, now and whenever it was parked.
+            patience: Most seconds to wait for a slot, now and whenever it was parked.
 
         Returns:
             The session, and the seconds that it took to make the environment.
@@ -281,12 +281,12 @@ class Sessions:
         self, session_id: str, name: str, make: EnvFactory, patience: float
     ) -> tuple[Session, float]:
         try:
-            await self.take_place(patience, session_id)
+            await self.take_slot(patience, session_id)
             started = time.perf_counter()
             try:
                 env = await self.threads.run(make)
             except BaseException:
-                self.places.give_back()
+                self.capacity.release()
                 raise
             session = self.add(session_id, Session(name, env, patience))
             return session, time.perf_counter() - started
@@ -294,7 +294,7 @@ class Sessions:
             del self._opening[session_id]
 
     def add(self, session_id: str, session: Session) -> Session:
-        """Keep a session, which has a place, under an id."""
+        """Keep a session, which has a slot, under an id."""
         self._sessions[session_id] = session
         self._metrics.opened += 1
         return session
@@ -337,7 +337,7 @@ class Sessions:
         for session_id in [key for key, one in self._sessions.items() if one is session]:
             del self._sessions[session_id]
         if session.take_env() is not None:
-            self.places.give_back()
+            self.capacity.release()
         return DeadlineError(
             f"A call of {session.name} took longer than {self.limits.step_timeout:g} s "
             f"(--step-timeout) and was given up; its session has ended."
@@ -345,8 +345,8 @@ class Sessions:
 
     async def close(self, session_id: str) -> None:
         """End a session; nothing happens if there is none."""
-        if (place := self._queued.get(session_id)) is not None and not place.done():
-            place.set_exception(_closed_early())
+        if (slot := self._queued.get(session_id)) is not None and not slot.done():
+            slot.set_exception(_closed_early())
         if (opening := self._opening.get(session_id)) is not None:
             self._unwanted.add(session_id)
             await asyncio.wait([opening])
@@ -383,7 +383,7 @@ class Sessions:
             await self.close(session_id)
 
     def playing(self) -> int:
-        """Return how many episodes are being played."""
+        """Return the number of episodes that are being played."""
         return sum(one.episode is not None for one in self)
 
     async def shut(self) -> None:

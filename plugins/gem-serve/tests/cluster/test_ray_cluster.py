@@ -30,7 +30,7 @@ from gem_core.errors import (
 from gem_core.factory import make_factory
 from gem_rollout import FaultPolicy, collect
 from gem_rollout.episodes.processes import in_processes
-from gem_serve.cluster import RayPool, roster
+from gem_serve.cluster import RayPool, actor_set
 
 pytestmark = [pytest.mark.timeout(240), pytest.mark.slow]
 NODE = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
@@ -177,8 +177,8 @@ def test_workers_with_other_versions_are_refused(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error has the driver's version and the worker's."""
-    here = {**roster.installed_versions(), "gem-core": "9.9.9"}
-    monkeypatch.setattr(roster, "installed_versions", lambda: here)
+    here = {**actor_set.installed_versions(), "gem-core": "9.9.9"}
+    monkeypatch.setattr(actor_set, "installed_versions", lambda: here)
     with (
         RayPool(actors=1, cpus=0.1) as pool,
         pytest.raises(ConfigError, match=r"gem-core is 9\.9\.9 in the driver and 0\.\d+\.\d+ on"),
@@ -190,8 +190,8 @@ def test_a_plugin_that_workers_lack_is_named(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An entry point that cannot be imported there is explained by what the driver has."""
-    here = {**roster.installed_versions(), "gem-mine": "1.2"}
-    monkeypatch.setattr(roster, "installed_versions", lambda: here)
+    here = {**actor_set.installed_versions(), "gem-mine": "1.2"}
+    monkeypatch.setattr(actor_set, "installed_versions", lambda: here)
     with (
         RayPool(actors=1, cpus=0.1) as pool,
         pytest.raises(WorkerCallError, match=r"lacks what the driver has: gem-mine 1\.2"),
@@ -413,12 +413,12 @@ def test_an_actor_that_cannot_start_fails_the_calls_that_wait_and_no_later_ones(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cluster that had no room for an hour may have room again."""
-    monkeypatch.setattr(roster, "START_SECONDS", 1.0)
-    monkeypatch.setattr(roster, "PATIENCE", 1.0)
+    monkeypatch.setattr(actor_set, "START_SECONDS", 1.0)
+    monkeypatch.setattr(actor_set, "PATIENCE", 1.0)
     with RayPool(actors=1, cpus=0.1, resources={"later": 1}) as pool:
         with pytest.raises(WorkerDiedError, match="none has started in 1 seconds"):
             pool.call("os:getpid", deadline=100)
-        monkeypatch.setattr(roster, "START_SECONDS", 100.0)
+        monkeypatch.setattr(actor_set, "START_SECONDS", 100.0)
         node = add_node(cluster, resources={"later": 1})
         assert pool.call("builtins:len", "four", deadline=100) == 4
     cluster.remove_node(node)

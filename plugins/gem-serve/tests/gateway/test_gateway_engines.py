@@ -12,7 +12,7 @@ import pytest
 from gem_core.errors import ConfigError
 from gem_rollout import training_rows
 from gem_serve.gateway.answers import ChatReader
-from gem_serve.gateway.engine import Engine
+from gem_serve.gateway.engine import EngineClient
 from gem_serve.gateway.events import Arguments, ToolStart
 from gem_serve.gateway.testing.checks import differences
 from gem_serve.gateway.testing.http import post
@@ -300,4 +300,4 @@ def test_calls_of_a_whole_answer_are_told_apart_by_their_order() -> None:
 
 def test_a_kind_that_does_not_exist_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"vllm, sglang or openai; got 'sglan'"):
-        Engine("http://127.0.0.1:1", kind="sglan")
+        EngineClient("http://127.0.0.1:1", kind="sglan")

@@ -175,17 +175,6 @@ def test_a_reply_that_was_cut_is_closed_before_the_next_message(begin: Any, worl
     assert "<|im_end|>\n<|im_start|>user\nQuestion 2.<|im_end|>\n" in text
 
 
-def test_texts_that_differ_between_runs_are_stripped_from_the_system_message(
-    begin: Any, world: Any
-) -> None:
-    engine, gateway = world
-    episode = begin(strip=[r"version=\d+;"])
-    Program(episode).ask([{"role": "system", "content": "version=17;You work."}])
-    assert engine.log[-1].body["messages"][0]["content"] == "You work."
-    (turn,) = gateway.admin.close(episode.episode).turns
-    assert "was left out" in turn.info["changes"][0]
-
-
 def test_the_episode_decides_how_to_sample(begin: Any, world: Any) -> None:
     engine, _ = world
     asked = {"model": "m", "messages": [SYSTEM], "temperature": 0.1, "max_tokens": 50}

@@ -2,10 +2,10 @@ import pytest
 
 from gem_core.errors import ConfigError
 from gem_serve.harness.errors import ProgramMissingError
-from gem_serve.harness.program import Door, folders_of, path_of, run_program
+from gem_serve.harness.program import GatewayAddress, folders_of, path_of, run_program
 from gem_serve.harness.recipe import Recipe
 
-DOOR = Door("http://127.0.0.1:9/e/1/v1", "tiny")
+GATEWAY = GatewayAddress("http://127.0.0.1:9/e/1/v1", "tiny")
 
 
 def bash(script, **fields):
@@ -13,7 +13,7 @@ def bash(script, **fields):
 
 
 def run(machine, recipe, instruction="Do it.", timeout=60, **options):
-    return run_program(machine, recipe, instruction, DOOR, timeout=timeout, **options)
+    return run_program(machine, recipe, instruction, GATEWAY, timeout=timeout, **options)
 
 
 @pytest.mark.slow
@@ -105,7 +105,7 @@ def test_a_machine_on_which_nothing_can_listen_is_refused():
 
 def test_an_address_that_is_not_a_gateway_is_refused(machine):
     with pytest.raises(ConfigError, match="begins with http://"):
-        run_program(machine, bash("true"), "", Door("localhost:80", "tiny"), timeout=1)
+        run_program(machine, bash("true"), "", GatewayAddress("localhost:80", "tiny"), timeout=1)
 
 
 def test_an_instruction_that_no_program_can_be_given_is_refused(machine):

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from gem_core.background import BackgroundLoop
 from gem_core.env import BaseEnv, Step
 from gem_core.errors import SnapshotError
 from gem_core.factory import EnvFactory, make_factory
 from gem_core.specs import EnvSpec
-from gem_serve.server import Limits, Server
+from gem_serve.server import EnvServer, Limits
 
 GATE = threading.Event()
 GATE.set()
@@ -144,20 +145,19 @@ class Running:
     """A server in a thread, at ``address``."""
 
     def __init__(self, factories: dict[str, EnvFactory], port: int, **options: Any) -> None:
-        self.server = Server(factories, **options)
-        self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
-        self._thread.start()
-        self._runner = web.AppRunner(self.server.app(), shutdown_timeout=1.0)
-        self.do(self._runner.setup())
-        self.do(web.TCPSite(self._runner, "127.0.0.1", port).start())
-        self.port: int = self._runner.addresses[0][1]
+        self.server = EnvServer(factories, **options)
+        self._loop = BackgroundLoop("servers", seconds=30)
+        runner = web.AppRunner(self.server.app(), shutdown_timeout=1.0)
+        self._loop.before_end(runner.cleanup)
+        self.do(runner.setup())
+        self.do(web.TCPSite(runner, "127.0.0.1", port).start())
+        self.port: int = runner.addresses[0][1]
         self.address = f"127.0.0.1:{self.port}"
         self.url = f"http://{self.address}"
 
     def do(self, work: Any) -> Any:
         """Await something in the server's loop."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
+        return self._loop.start(work).result(60)
 
     def until(self, condition: Callable[["Running"], bool]) -> None:
         """Wait until a condition holds."""
@@ -167,11 +167,7 @@ class Running:
             time.sleep(0.01)
 
     def stop(self) -> None:
-        if self._thread.is_alive():
-            self.do(self._runner.cleanup())
-            self.loop.call_soon_threadsafe(self.loop.stop)
-            self._thread.join()
-            self.loop.close()
+        self._loop.close()
 
 
 Serve = Callable[..., Running]

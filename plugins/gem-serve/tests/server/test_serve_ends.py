@@ -165,6 +165,33 @@ def test_what_a_fork_uses_closes_drops_or_forgets_goes_on_in_the_parent(serve: S
     running.until(lambda one: len(one.server.sessions) == 0)
 
 
+EXITS = """
+import atexit, sys, threading
+def show():
+    print(any("remote" in thread.name for thread in threading.enumerate()))
+
+atexit.register(show)  # called last, as it is the first
+from gem_core import make
+env = make(f"remote:{sys.argv[1]}/coin")
+env.reset(seed=1)
+show()
+"""
+
+
+@pytest.mark.slow
+def test_the_connections_of_a_process_end_with_it(serve: Serve) -> None:
+    running = serve("coin")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-X", "dev", "-c", EXITS, running.address],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.stdout.split(), done.stderr) == (["True", "False"], "")
+    running.until(lambda one: len(one.server.sessions) == 0)
+
+
 def remote(running: Running, name: str = "coin", **options: Any) -> Any:
     return make(f"remote:{running.address}/{name}", **options)
 
@@ -235,19 +262,19 @@ def test_closing_ends_the_call_that_a_task_awaits(serve: Serve, gate: Event) -> 
     running.until(lambda one: len(one.server.sessions) == 0)
 
 
-def test_closing_ends_the_wait_for_a_place_and_no_session_begins_afterwards(serve: Serve) -> None:
+def test_closing_ends_the_wait_for_a_slot_and_no_session_begins_afterwards(serve: Serve) -> None:
     running = serve(max_envs=1)
     playing, waiting = remote(running), remote(running)
     playing.reset(seed=1)
     with ThreadPoolExecutor() as pool:
         reset = pool.submit(waiting.reset, seed=1)
-        running.until(lambda one: one.server.sessions.places.waiting == 1)
+        running.until(lambda one: one.server.sessions.capacity.waiting == 1)
         waiting.close()
         with pytest.raises(ClosedError):
             reset.result(30)
     playing.close()
     running.until(lambda one: len(one.server.sessions) == 0)
-    assert running.server.sessions.places.taken == 0
+    assert running.server.sessions.capacity.taken == 0
 
 
 def test_a_dropped_environment_frees_its_session(serve: Serve) -> None:

@@ -1,7 +1,7 @@
 """Reads the configuration of MCP servers in its many forms.
 
-Every form becomes a dict of ``Server``. Two of them compare equal if they mean the same server, and
-tools with equal servers share one session.
+Every form becomes a dict of ``ServerConfig``. Two of them compare equal if they mean the same
+server, and tools with equal servers share one session.
 """
 
 import json
@@ -16,7 +16,7 @@ from gem_core.errors import ConfigError, near_names
 from gem_core.records import json_value
 from gem_core.secret import SecretParts
 
-__all__ = ["Config", "Server", "read_config"]
+__all__ = ["Config", "ServerConfig", "read_config"]
 
 Config = Annotated[
     str | os.PathLike[str] | Sequence[str] | Mapping[str, Any],
@@ -50,7 +50,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Server:
+class ServerConfig:
     """The address of one server.
 
     Args:
@@ -86,7 +86,7 @@ class Server:
 
 def read_config(
     config: Config, *, auth: Any = None, headers: Mapping[str, str] | None = None
-) -> dict[str, Server]:
+) -> dict[str, ServerConfig]:
     """Return the servers of a configuration by name.
 
     Args:
@@ -135,7 +135,7 @@ def _entries_of_file(path: Path) -> Mapping[str, Any]:
     return _entries(content)
 
 
-def _server(name: str, entry: Any, auth: Any, headers: Mapping[str, str]) -> Server:
+def _server(name: str, entry: Any, auth: Any, headers: Mapping[str, str]) -> ServerConfig:
     if isinstance(entry, str):  # {"weather": "http://..."}
         entry = {"url": entry}
     if not isinstance(entry, Mapping):
@@ -146,7 +146,7 @@ def _server(name: str, entry: Any, auth: Any, headers: Mapping[str, str]) -> Ser
         return _program(entry)
     if transport == "python":
         arguments = json.dumps(entry.get("arguments") or {}, sort_keys=True)
-        return Server(transport=transport, entry_point=entry["server"], arguments=arguments)
+        return ServerConfig(transport=transport, entry_point=entry["server"], arguments=arguments)
     return _remote(transport, entry, auth, headers)
 
 
@@ -180,11 +180,11 @@ def _check_keys(name: str, entry: Mapping[str, Any], transport: Transport) -> No
         )
 
 
-def _program(entry: Mapping[str, Any]) -> Server:
+def _program(entry: Mapping[str, Any]) -> ServerConfig:
     args, cwd = entry.get("args") or (), entry.get("cwd")
     if isinstance(args, str):
         raise ConfigError(f"'args' of an MCP server is a list of texts; got {args!r}.")
-    return Server(
+    return ServerConfig(
         transport="stdio",
         command=(entry["command"], *map(str, args)),
         env=_pairs(entry.get("env")),
@@ -194,13 +194,13 @@ def _program(entry: Mapping[str, Any]) -> Server:
 
 def _remote(
     transport: Transport, entry: Mapping[str, Any], auth: Any, headers: Mapping[str, str]
-) -> Server:
+) -> ServerConfig:
     auth = entry.get("auth", auth)
     sent = {**headers, **(entry.get("headers") or {})}
     if isinstance(auth, str):
         sent.setdefault("Authorization", f"Bearer {auth}")
         auth = None
-    return Server(transport=transport, url=entry["url"], headers=_pairs(sent), auth=auth)
+    return ServerConfig(transport=transport, url=entry["url"], headers=_pairs(sent), auth=auth)
 
 
 def _pairs(mapping: Mapping[str, Any] | None) -> Pairs:

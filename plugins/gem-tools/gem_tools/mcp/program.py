@@ -19,7 +19,7 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
-from gem_tools.mcp.config import Server
+from gem_tools.mcp.config import ServerConfig
 
 __all__ = ["LARGEST_MESSAGE", "open_program"]
 
@@ -31,7 +31,7 @@ _END_SECONDS = 3.0
 
 
 @asynccontextmanager
-async def open_program(server: Server, errors: TextIO) -> AsyncIterator[Any]:
+async def open_program(server: ServerConfig, errors: TextIO) -> AsyncIterator[Any]:
     """Start a server and give the streams of its messages, to be read and to be written.
 
     Args:
@@ -60,7 +60,7 @@ async def open_program(server: Server, errors: TextIO) -> AsyncIterator[Any]:
                 tasks.cancel_scope.cancel()
 
 
-async def _start(server: Server, errors: TextIO) -> Process:
+async def _start(server: ServerConfig, errors: TextIO) -> Process:
     variables = get_default_environment() | dict(server.env)
     command = list(server.command)
     if (

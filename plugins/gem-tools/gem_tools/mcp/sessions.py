@@ -18,8 +18,8 @@ import anyio
 
 from gem_core.errors import ClosedError, GemError
 from gem_core.lifetimes import Lock
-from gem_tools import background
-from gem_tools.mcp.config import Server
+from gem_tools.background import LOOP
+from gem_tools.mcp.config import ServerConfig
 
 if TYPE_CHECKING:
     from mcp.client import Client
@@ -114,7 +114,7 @@ class Session:
         handlers: Handlers of its messages.
     """
 
-    def __init__(self, server: Server, handlers: Handlers) -> None:
+    def __init__(self, server: ServerConfig, handlers: Handlers) -> None:
         self.server = server
         self.handlers = handlers
         self._known: tuple[Offer, ...] | None = None
@@ -294,9 +294,9 @@ class Sessions:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._held: dict[tuple[Server, Handlers], tuple[Session, int]] = {}
+        self._held: dict[tuple[ServerConfig, Handlers], tuple[Session, int]] = {}
 
-    def hold(self, server: Server, handlers: Handlers) -> Session:
+    def hold(self, server: ServerConfig, handlers: Handlers) -> Session:
         """Return the session of a server; give it back with ``release``."""
         with self._lock:
             session, count = self._held.get((server, handlers), (None, 0))
@@ -335,7 +335,7 @@ def sessions() -> Sessions:
     with _lock:
         if _current is None:
             _current = Sessions()
-            background.before_exit(_current.close)
+            LOOP.before_end(_current.close)
         return _current
 
 

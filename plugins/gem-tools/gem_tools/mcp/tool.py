@@ -26,7 +26,7 @@ from gem_core.records import json_value
 from gem_core.secret import Secret
 from gem_core.tool import BaseTool, Function, ToolCall, ToolResult
 from gem_tools import background
-from gem_tools.mcp.config import Config, Server, read_config
+from gem_tools.mcp.config import Config, ServerConfig, read_config
 from gem_tools.mcp.menu import Entry, Menu, menu_of
 from gem_tools.mcp.results import cut, error_result, failed, result_of
 from gem_tools.mcp.sessions import Handlers, Session, SessionLostError, sessions
@@ -73,7 +73,9 @@ class _Limits:
 class _Holding:
     """The sessions that one tool uses in one process."""
 
-    def __init__(self, tool: "MCPTool", servers: Mapping[str, Server], handlers: Handlers) -> None:
+    def __init__(
+        self, tool: "MCPTool", servers: Mapping[str, ServerConfig], handlers: Handlers
+    ) -> None:
         self.shared = sessions()
         self.sessions = {
             name: self.shared.hold(server, handlers) for name, server in servers.items()
@@ -103,14 +105,14 @@ class _Holding:
     def close(self) -> None:
         """Give them back, and wait until those are closed that nobody uses now."""
         self.lifetime.end()
-        if self._ending is not None and not background.is_this_thread():
+        if self._ending is not None and not background.LOOP.is_current:
             wait([self._ending], _CLOSE_SECONDS)
 
     def _give_back(self) -> None:
         unused = self.shared.release(self.sessions.values())
-        if background.is_running():
+        if background.LOOP.is_running:
             with contextlib.suppress(ClosedError):  # the process ends, which closes them
-                self._ending = background.start(self._end(unused))
+                self._ending = background.LOOP.start(self._end(unused))
 
     async def _end(self, unused: Sequence[Session]) -> None:
         for scope in list(self._calls):

@@ -23,7 +23,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CONNECTION_CLOSED
 
 from gem_core.specs import load_entry_point
-from gem_tools.mcp.config import Server
+from gem_tools.mcp.config import ServerConfig
 from gem_tools.mcp.program import LARGEST_MESSAGE, open_program
 
 __all__ = ["Complaints", "open_client"]
@@ -119,7 +119,7 @@ class _LossIsAnAnswer(_Bounded):
 
 @asynccontextmanager
 async def open_client(
-    server: Server, complaints: Complaints, **options: Any
+    server: ServerConfig, complaints: Complaints, **options: Any
 ) -> AsyncIterator[Client]:
     """Connect to a server.
 
@@ -155,7 +155,7 @@ async def _accept(name: str, result: object) -> None:
     """Accept any result: a server's schema may have patterns that take for ever to match."""
 
 
-def _http_client(server: Server) -> httpx2.AsyncClient:
+def _http_client(server: ServerConfig) -> httpx2.AsyncClient:
     limits = httpx2.Limits(
         max_connections=_CONNECTIONS,
         max_keepalive_connections=_CONNECTIONS,

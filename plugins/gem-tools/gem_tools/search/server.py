@@ -37,7 +37,7 @@ def make_app(retriever: Retriever, *, topk: int = 3, threads: int = 1) -> web.Ap
         topk: Number of documents for a query without ``topk``.
         threads: Number of simultaneous searches.
     """
-    server = _Server(retriever, topk, threads)
+    server = _Handlers(retriever, topk, threads)
     app = web.Application(client_max_size=_LARGEST_BODY, middlewares=[_refuse_pages, server.count])
     app.router.add_post("/retrieve", server.retrieve)
     app.router.add_get("/health", server.health)
@@ -86,7 +86,7 @@ async def _refuse_pages(
     return await handler(request)
 
 
-class _Server:
+class _Handlers:
     """The handlers."""
 
     def __init__(self, retriever: Retriever, topk: int, threads: int) -> None:

@@ -5,12 +5,12 @@ import json
 import pytest
 
 from gem_core.errors import ConfigError
-from gem_tools.mcp.config import Server, read_config
+from gem_tools.mcp.config import ServerConfig, read_config
 
 
 def test_a_url_is_one_http_server_called_default():
     assert read_config("http://host/mcp") == {
-        "default": Server(transport="http", url="http://host/mcp")
+        "default": ServerConfig(transport="http", url="http://host/mcp")
     }
 
 

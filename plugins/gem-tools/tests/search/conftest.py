@@ -1,18 +1,18 @@
 """Servers on the loopback interface, and corpora."""
 
-import asyncio
 import contextlib
 import json
 import os
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from aiohttp import web
+
+from gem_core.background import BackgroundLoop
 
 SEARCHES = Path(__file__).parent / "qa_sample_searches.jsonl"
 
@@ -26,31 +26,18 @@ def sample_searches():
 @pytest.fixture
 def loopback():
     """Serve every path with a handler of aiohttp, in a thread, and return the URL."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    runners = []
+    loop = BackgroundLoop("servers")
 
     async def listen(handler):
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", handler)
-        runners.append(web.AppRunner(app, shutdown_timeout=0.1))
-        await runners[-1].setup()
-        await web.TCPSite(runners[-1], "127.0.0.1", 0).start()
-        return f"http://127.0.0.1:{runners[-1].addresses[0][1]}"
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        loop.before_end(runner.cleanup)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        return f"http://127.0.0.1:{runner.addresses[0][1]}"
 
-    def start(handler):
-        return asyncio.run_coroutine_threadsafe(listen(handler), loop).result(10)
-
-    yield start
-
-    async def close():
-        for runner in runners:
-            await runner.cleanup()
-
-    asyncio.run_coroutine_threadsafe(close(), loop).result(10)
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
+    yield lambda handler: loop.run(listen(handler))
     loop.close()
 
 

@@ -1,7 +1,6 @@
 """Requests to the search server that are too large, malformed, or not for it."""
 
 import json
-import threading
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from typing import Any
@@ -10,27 +9,23 @@ import pytest
 
 pytest.importorskip("prometheus_client", reason="pip install 'gem-tools[serve]'")
 
-import asyncio
 
 from aiohttp import web
 
+from gem_core.background import BackgroundLoop
 from gem_tools.search.index import IndexOptions, open_retriever
 from gem_tools.search.server import make_app
 
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    loop = asyncio.new_event_loop()
+    loop = BackgroundLoop("servers", seconds=30)
     app = make_app(open_retriever(None, IndexOptions(kind="bm25")))
     runner = web.AppRunner(app)
-    loop.run_until_complete(runner.setup())
-    loop.run_until_complete(web.TCPSite(runner, "127.0.0.1", 0).start())
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
+    loop.run(runner.setup())
+    loop.run(web.TCPSite(runner, "127.0.0.1", 0).start())
+    loop.before_end(runner.cleanup)
     yield runner.addresses[0][1]
-    asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
     loop.close()
 
 

@@ -1,4 +1,4 @@
-"""What every reader returns: a source of products and goals."""
+"""The result of every reader: a source of products and goals."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -19,7 +19,7 @@ _BELOW = (0, 1, 5, 51)
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What decides about a product.
+    """A product as a customer judges it.
 
     Args:
         qualities: Its quality in each facet of its kind; None if it has none there.

@@ -1,4 +1,4 @@
-"""What the vocabulary of the invented shop has: kinds of products, and what customers say."""
+"""The vocabulary of the invented shop: kinds of products, and phrases of customers."""
 
 from dataclasses import dataclass
 
@@ -83,7 +83,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """What customers say.
+    """The phrases of customers.
 
     Args:
         frames: Wishes with the places ``{thing}`` and ``{options}``, and ``{under}`` or

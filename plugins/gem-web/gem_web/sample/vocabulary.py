@@ -44,7 +44,7 @@ def kinds() -> tuple[Kind, ...]:
 
 @functools.cache
 def phrases() -> Phrases:
-    """Return what customers of the shop say."""
+    """Return the phrases of customers of the shop."""
     return read_phrases(_DATA)
 
 
@@ -187,7 +187,7 @@ def _prices(node: _Node) -> tuple[int, int]:
 
 
 def _known(node: _Node, shared: Mapping[str, T], read: Callable[[_Node], T]) -> T:
-    """Return what is shared under a name, or what is written out."""
+    """Return the object that is shared under a name, or the one that is written out."""
     if not isinstance(node.value, str):
         return read(node)
     if node.value not in shared:

@@ -1,4 +1,4 @@
-"""What customers say: a wish in plain English with all that a goal asks for."""
+"""The wishes of customers: a wish in plain English with all that a goal asks for."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ def instruction(
     options: Sequence[tuple[Choice, str]],
     limit: int,
 ) -> str:
-    """Return what a customer says who wants a product.
+    """Return the wish of a customer who wants a product.
 
     Args:
         draw: Chooses the words.

@@ -270,7 +270,7 @@ class GameAdapter(Game, Env):
 
 
 class _Parts:
-    """What an overridden ``_parse_action`` found, with the interface of a match."""
+    """The result of an overridden ``_parse_action``, with the interface of a match."""
 
     def __init__(self, parts: Any) -> None:
         self._parts = tuple([str(part) for part in parts])

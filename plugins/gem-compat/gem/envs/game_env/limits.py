@@ -20,7 +20,7 @@ def number(name: str, value: Any) -> Any:
     """Return a parameter that may be any int; a number in a text is read, with a warning.
 
     Raises:
-        ConfigError: It is neither an int, nor a text with one, nor None.
+        ConfigError: It is not an int, a text with one, or None.
     """
     if value is None or (hasattr(value, "__index__") and not isinstance(value, bool)):
         return value

@@ -39,7 +39,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def parse(self, body: Mapping[str, Any]) -> Ask:
-        """Return what a request asks.
+        """Read the body of a request.
 
         Raises:
             CallError: A field is wrong; the message names it.

@@ -13,7 +13,7 @@ _Key = tuple[tuple[int, ...], tuple[int, ...], tuple[Any, ...]]
 
 
 def differences(trajectories: Iterable[Trajectory], log: Iterable[Sample]) -> list[str]:
-    """Return how the tokens of trajectories differ from what an engine sampled.
+    """Return the differences between the tokens of trajectories and those that an engine sampled.
 
     Prompt ids, sampled ids and log-probabilities of each turn must be those of one sample, and each
     sample must be in one turn, where its tokens and no others have mask 1.

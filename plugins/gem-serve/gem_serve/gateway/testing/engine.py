@@ -84,12 +84,12 @@ class TestEngine:
         self._rng = random.Random(seed)
 
     def __enter__(self) -> Self:
-        self._lifetime = serve_in_thread(self, self._start, self._stop, "engine")
+        self._loop = serve_in_thread("engines", self._start, self._stop)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.held.set()
-        self._lifetime.end()
+        self._loop.close()
 
     async def _stop(self) -> None:
         await self._runner.cleanup()

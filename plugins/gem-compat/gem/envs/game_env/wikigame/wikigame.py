@@ -143,7 +143,7 @@ class WikiGameEnv(game.WikiGameEnv, Env):
 
     @property
     def dynamics(self) -> Variant:
-        """What the variant remembers of this episode."""
+        """The variant's memory of this episode."""
         return self.memory
 
     def get_task_suffix(self) -> str:

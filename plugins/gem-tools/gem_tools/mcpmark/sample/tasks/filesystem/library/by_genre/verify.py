@@ -20,7 +20,7 @@ EXPECTED = {
 
 
 def problem() -> str:
-    """Return what is wrong."""
+    """Return the error in the files; empty without one."""
     paths = [path for path in FOLDER.rglob("*") if path.is_file()]
     found = {path.name: path.parent.relative_to(FOLDER).as_posix() for path in paths}
     if found != EXPECTED:

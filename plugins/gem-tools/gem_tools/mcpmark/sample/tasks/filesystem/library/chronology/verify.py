@@ -18,7 +18,7 @@ EXPECTED = [
 
 
 def problem() -> str:
-    """Return what is wrong."""
+    """Return the error in the files; empty without one."""
     path = FOLDER / "books.txt"
     if not path.is_file():
         return "There is no books.txt."

@@ -18,7 +18,7 @@ EXPECTED = [
 
 
 def problem() -> str:
-    """Return what is wrong."""
+    """Return the error in the files; empty without one."""
     found = sorted(path.name for path in FOLDER.iterdir())
     return "" if found == EXPECTED else f"The cards are {found}."
 

@@ -17,7 +17,7 @@ EXPECTED = [
 
 
 def problem() -> str:
-    """Return what is wrong."""
+    """Return the error in the files; empty without one."""
     path = FOLDER / "todo.txt"
     if not path.is_file():
         return "There is no todo.txt."

@@ -10,7 +10,7 @@ EXPECTED = ["name,meetings", "Ada,3", "Bruno,2", "Chen,3", "Dana,2", "Emeka,1", 
 
 
 def problem() -> str:
-    """Return what is wrong."""
+    """Return the error in the files; empty without one."""
     path = FOLDER / "attendance.csv"
     if not path.is_file():
         return "There is no attendance.csv."

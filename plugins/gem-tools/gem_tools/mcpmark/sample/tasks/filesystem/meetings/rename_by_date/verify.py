@@ -16,7 +16,7 @@ EXPECTED = {
 
 
 def problem() -> str:
-    """Return what is wrong."""
+    """Return the error in the files; empty without one."""
     found = sorted(path.name for path in FOLDER.iterdir())
     if found != sorted(EXPECTED):
         return f"The files are {found}."

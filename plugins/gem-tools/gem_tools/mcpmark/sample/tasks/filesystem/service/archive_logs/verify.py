@@ -16,7 +16,7 @@ EXPECTED = {
 
 
 def problem() -> str:
-    """Return what is wrong."""
+    """Return the error in the files; empty without one."""
     paths = [path for top in ("archive", "logs") for path in (FOLDER / top).rglob("*")]
     files = {p.relative_to(FOLDER).as_posix(): p for p in paths if p.is_file()}
     if sorted(files) != sorted(EXPECTED):

@@ -10,7 +10,7 @@ EXPECTED = ["auth: 5", "mail: 4", "search: 4", "billing: 3"]
 
 
 def problem() -> str:
-    """Return what is wrong."""
+    """Return the error in the files; empty without one."""
     path = FOLDER / "errors.txt"
     if not path.is_file():
         return "There is no errors.txt."

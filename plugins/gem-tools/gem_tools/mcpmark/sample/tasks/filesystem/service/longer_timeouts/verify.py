@@ -15,7 +15,7 @@ EXPECTED = {
 
 
 def problem() -> str:
-    """Return what is wrong."""
+    """Return the error in the files; empty without one."""
     for name, text in EXPECTED.items():
         path = FOLDER / name
         if not path.is_file() or path.read_text(encoding="utf-8") != text:

@@ -10,7 +10,7 @@ EXPECTED = ["Milk jug", "Saucer", "Spoon", "Teapot"]
 
 
 def problem() -> str:
-    """Return what is wrong."""
+    """Return the error in the files; empty without one."""
     path = FOLDER / "low_stock.txt"
     if not path.is_file():
         return "There is no low_stock.txt."

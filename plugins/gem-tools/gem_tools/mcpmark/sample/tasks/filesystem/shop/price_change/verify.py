@@ -20,7 +20,7 @@ P-108,Milk jug,13.40,2,5
 
 
 def problem() -> str:
-    """Return what is wrong."""
+    """Return the error in the files; empty without one."""
     found = (FOLDER / "products.csv").read_text(encoding="utf-8")
     return "" if found == EXPECTED else "products.csv is not as it should be."
 

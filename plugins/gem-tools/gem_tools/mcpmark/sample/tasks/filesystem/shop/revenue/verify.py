@@ -10,7 +10,7 @@ EXPECTED = "341.30"
 
 
 def problem() -> str:
-    """Return what is wrong."""
+    """Return the error in the files; empty without one."""
     path = FOLDER / "revenue.txt"
     if not path.is_file():
         return "There is no revenue.txt."

@@ -1,4 +1,4 @@
-"""More episodes than places, servers that end, and sessions that nobody uses any more."""
+"""More episodes than slots, servers that end, and sessions that nobody uses any more."""
 
 import asyncio
 import json
@@ -42,16 +42,16 @@ def rewards(env_id: Any, **options: Any) -> dict[int, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["coin", "stuck"])  # in the event loop, and in threads
-def test_more_episodes_than_places_are_all_played_as_they_are_here(serve: Serve, name: str) -> None:
+def test_more_episodes_than_slots_are_all_played_as_they_are_here(serve: Serve, name: str) -> None:
     running = serve(name, max_envs=3)
     make_here = running.server.sessions.factories[name]
     there = rewards(f"remote:{running.address}/{name}", episodes=40, concurrency=10)
     assert there == rewards(make_here, episodes=40)
-    assert running.server.sessions.places.taken <= 3
+    assert running.server.sessions.capacity.taken <= 3
     assert running.server.metrics.refused == 0
 
 
-def test_an_environment_that_gave_up_its_place_continues_its_stream_of_seeds(serve: Serve) -> None:
+def test_an_environment_that_gave_up_its_slot_continues_its_stream_of_seeds(serve: Serve) -> None:
     running = serve(max_envs=1)
     first, second = remote(running), remote(running)
     with running.server.sessions.factories["coin"]() as here:
@@ -63,14 +63,14 @@ def test_an_environment_that_gave_up_its_place_continues_its_stream_of_seeds(ser
     assert [first.reset(), first.step("tails")] == seen[2:]
 
 
-def test_an_environment_that_cannot_be_saved_keeps_its_place(serve: Serve) -> None:
+def test_an_environment_that_cannot_be_saved_keeps_its_slot(serve: Serve) -> None:
     running = serve("unsaved", max_envs=1)
     first, second = remote(running, "unsaved"), remote(running, "unsaved")
     first.reset(seed=1, coins=1)
     first.step("heads")
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(second.reset, seed=2)
-        running.until(lambda one: one.server.sessions.places.waiting == 1)
+        running.until(lambda one: one.server.sessions.capacity.waiting == 1)
         first.reset(seed=1)
         assert not waiting.done()
         first.close()
@@ -78,7 +78,7 @@ def test_an_environment_that_cannot_be_saved_keeps_its_place(serve: Serve) -> No
     assert running.server.metrics.parked == 0
 
 
-def test_a_client_waits_for_a_place_no_longer_than_it_wants_to(serve: Serve) -> None:
+def test_a_client_waits_for_a_slot_no_longer_than_it_wants_to(serve: Serve) -> None:
     running = serve(max_envs=1)
     playing = remote(running)
     playing.reset(seed=1)
@@ -91,16 +91,16 @@ def test_a_client_waits_for_a_place_no_longer_than_it_wants_to(serve: Serve) -> 
         remote(running, capacity_wait=-1)
 
 
-def test_an_environment_that_is_closed_while_it_waits_takes_no_place(serve: Serve) -> None:
+def test_an_environment_that_is_closed_while_it_waits_takes_no_slot(serve: Serve) -> None:
     running = serve(max_envs=1)
     playing, waiting = remote(running), remote(running)
     playing.reset(seed=1)
     waiting.seed(1)  # begins its session
-    running.until(lambda one: one.server.sessions.places.waiting == 1)
+    running.until(lambda one: one.server.sessions.capacity.waiting == 1)
     waiting.close()
-    running.until(lambda one: one.server.sessions.places.waiting == 0)
+    running.until(lambda one: one.server.sessions.capacity.waiting == 0)
     playing.close()
-    running.until(lambda one: one.server.sessions.places.taken == 0)
+    running.until(lambda one: one.server.sessions.capacity.taken == 0)
     assert len(running.server.sessions) == 0
 
 
@@ -112,10 +112,10 @@ def test_a_fork_that_is_closed_immediately_leaves_no_session(serve: Serve) -> No
         env.fork().close()
     env.sample_random_action()  # the server has read the messages before it
     running.until(lambda one: len(one.server.sessions) == 1)
-    running.until(lambda one: one.server.sessions.places.taken == 1)
+    running.until(lambda one: one.server.sessions.capacity.taken == 1)
 
 
-def test_a_fork_that_is_closed_immediately_does_not_wait_for_a_place(serve: Serve) -> None:
+def test_a_fork_that_is_closed_immediately_does_not_wait_for_a_slot(serve: Serve) -> None:
     running = serve(max_envs=1)
     env = remote(running, timeout=20, capacity_wait=300)
     env.reset(seed=1)

@@ -19,7 +19,7 @@ from gem_core.errors import ClosedError, GemError, WorkerDiedError
 from gem_core.lifetimes import Lock
 from gem_serve.cluster.versions import check_versions, installed_versions
 
-__all__ = ["CLOSED", "PATIENCE", "START_SECONDS", "Member", "Roster"]
+__all__ = ["CLOSED", "PATIENCE", "START_SECONDS", "ActorSet", "Member"]
 
 CLOSED = "This pool of Ray actors is closed."
 _PING_SECONDS = 5.0
@@ -60,7 +60,7 @@ class Member:
         return future
 
 
-class Roster:
+class ActorSet:
     """The actors of a pool. Any thread may use it.
 
     Args:
@@ -103,7 +103,7 @@ class Roster:
             return len(self._members) - len(self._idle) - self._quarantined
 
     def lacks(self, member: Member, summary: str) -> str:
-        """Return what an actor's machine lacks, if that may be why a call has failed there."""
+        """Name the distributions that a machine lacks, if a call may have failed for that."""
         if not any(word in summary for word in ("EntryPointError", "ModuleNotFound", "UnknownId")):
             return ""
         missing = sorted(self._versions.keys() - member.versions.keys())
