@@ -17,7 +17,7 @@ _MOST_LAYERS = 20
 
 
 def unwrapped(content: str) -> str:
-    r"""Return the content of a box without what only formats all of it.
+    r"""Return the content of a box without the LaTeX that only formats it.
 
     ``\text{2}`` and similar commands, ``{2}``, ``$2$``, ``\(2\)`` and the full stop of ``2.`` are
     2, also inside one another. Braces that hold a structure stay, such as ``{"a": 1}`` and

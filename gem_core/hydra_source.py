@@ -62,7 +62,7 @@ class GemConfigSource(ConfigSource):
         """The last config path of a group of ours that no spec has, and what to write instead."""
 
     def __repr__(self) -> str:
-        """Return what Hydra prints below the message that it does not find a config."""
+        """Return the text that Hydra prints below its message about a missing config."""
         return super().__repr__() + (self._advice and f"\n\n{self._advice}\n")
 
     @staticmethod

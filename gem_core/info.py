@@ -21,9 +21,9 @@ class InfoKeys(TypedDict, total=False):
     rewards: dict[str, float]
     """The parts of a reward by name, each before it is weighted."""
     reward_details: dict[str, Any]
-    """What the parts of a reward say about their values, by name."""
+    """The remarks of the parts of a reward on their values, by name."""
     spent: dict[str, float]
-    """What the step has used of models: ``prompt_tokens``, ``completion_tokens``, ``cost``."""
+    """The use of models by the step: ``prompt_tokens``, ``completion_tokens``, ``cost``."""
     data: str
     """Of ``reset``: the name of the data that the task comes from."""
     format_error: bool
@@ -47,7 +47,7 @@ class InfoKeys(TypedDict, total=False):
     component: str
     """Name of the component of a mixture that the episode belongs to."""
     error: dict[str, Any]
-    """What an environment of a vector raised, as ``gem_core.faults.error_record`` describes it."""
+    """The error of an environment of a vector, as ``gem_core.faults.error_record`` describes it."""
     final_observation: Any
     """With ``autoreset="same_step"``: the last observation of the episode that ended. Gymnasium's
     ``final_obs``."""

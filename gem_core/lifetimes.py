@@ -76,7 +76,7 @@ class Lifetime:
             raise self._error(f"This {self._what} is closed.")
 
     def end(self) -> None:
-        """Release the resource if this is its process and nobody did; may be called twice."""
+        """Release the resource, unless this is a fork or it is released; may be called twice."""
         if self._process != os.getpid():
             return
         try:
@@ -127,7 +127,7 @@ def call_later(function: Callable[..., object], *args: Any) -> None:
 
 
 class _Closer:
-    """The thread that releases what dropped owners held."""
+    """The thread that releases the resources of dropped owners."""
 
     def __init__(self) -> None:
         self.calls: queue.SimpleQueue[tuple[Callable[..., object], tuple[Any, ...]]]
@@ -145,7 +145,7 @@ class _Closer:
                     self._thread = thread
 
     def drain(self) -> None:
-        """Wait until what was dropped before is released, at most ``_EXIT_SECONDS``."""
+        """Wait until resources dropped earlier are released, at most ``_EXIT_SECONDS``."""
         drained = threading.Event()
         self.calls.put((drained.set, ()))
         if self._thread is not None:
@@ -165,7 +165,7 @@ def _try(function: Callable[..., object], *args: Any) -> None:
 
 
 def _end_all() -> None:
-    """End what is still open when the interpreter ends, the newest first."""
+    """End the open lifetimes when the interpreter ends, the newest first."""
     _closer.drain()
     for lifetime in reversed(list(_open)):
         if lifetime._at_exit:  # noqa: SLF001 - of this module

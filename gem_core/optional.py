@@ -77,12 +77,12 @@ def reset_options(env: Env, number: int, seed: int | None = None) -> dict[str, A
 
 
 def person(env: Env) -> Person | None:
-    """Return the ``Person`` of an environment; None if a person sees and types what an agent does."""
+    """Return the ``Person`` of an environment; None if a person plays as an agent does."""
     return getattr(env.unwrapped, "person", None)
 
 
 def seed_agent(agent: Agent, seed: int) -> None:
-    """Seed what an agent draws in its next episode, if it can."""
+    """Seed an agent's random draws in its next episode, if it can be seeded."""
     if hasattr(agent, "seed_episode"):
         agent.seed_episode(seed)
 

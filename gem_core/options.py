@@ -1,4 +1,4 @@
-"""The shared parts of all ``gem-core`` commands: ``--format``, JSON, messages, and completion of ids.
+"""The shared parts of the commands: ``--format``, JSON, messages, and completion of ids.
 
 In the format ``json``, the standard output has what ``print_json`` prints and nothing else: what
 components print goes to the standard error.

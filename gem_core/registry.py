@@ -58,7 +58,7 @@ class Registry:
 
     @contextmanager
     def registering(self, source: str) -> Iterator[list[DuplicateIdError]]:
-        """Collect what ``source`` adds, and keep it only if the block ends without an error.
+        """Collect the specs of ``source``, and keep them only if the block ends without an error.
 
         Yields:
             A list that holds, after the block, an error for each id that was already taken.

@@ -289,7 +289,7 @@ class ToolSpec(Spec):
     examples: tuple[str, ...] = ()
 
     def load(self) -> Callable[..., Any]:
-        """Return the function that makes the tool, or that copies it if the entry point is a tool."""
+        """Return the function that makes the tool, or copies it if the entry point is a tool."""
         target: Any = super().load() if isinstance(self.entry_point, str) else self.entry_point
         is_tool = hasattr(target, "parse") and not isinstance(target, type)
         return functools.partial(copy_of, target) if is_tool else target

@@ -10,12 +10,12 @@ from gem_core.errors import SnapshotError
 __all__ = ["Stateful", "copy_of"]
 
 
-class _Saves(Protocol):
+class _Restorable(Protocol):
     def snapshot(self) -> bytes: ...
     def restore(self, snapshot: bytes) -> None: ...
 
 
-Saved = TypeVar("Saved", bound=_Saves)
+Saved = TypeVar("Saved", bound=_Restorable)
 
 
 class Stateful:

@@ -1,4 +1,4 @@
-"""The spoken part of a reply: the rest are thoughts of its model.
+"""The part of a reply without the thoughts of its model.
 
 Reasoning models write their thoughts between ``<think>`` and ``</think>``. A server with a parser
 for reasoning takes them out; without one they stand in the reply. Actions, messages and scores in
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 __all__ = ["OPENED_THOUGHT", "after_thoughts", "spoken", "with_opened_thought"]
 
 OPENED_THOUGHT = "<think>"
-"""What a prompt ends with if the reply begins in a thought."""
+"""The end of a prompt whose reply begins in a thought."""
 
 _OPEN, _CLOSE = "<think>", "</think>"
 _OPENING = re.compile(r"\s*<think>")

@@ -34,12 +34,12 @@ def page_problem(headers: Headers, address: str, names: Collection[str] = ()) ->
     if _is_loopback(address) and not _is_local(name) and name not in names:
         return f"The host {name[:100]!r} is not known here: use 127.0.0.1 or localhost."
     origin = headers.get("Origin")
-    if origin is not None and _place_of(origin) != host.lower():
+    if origin is not None and _host_of(origin) != host.lower():
         return f"Web pages of {origin[:100]!r} may not use this server."
     return ""
 
 
-def _place_of(origin: str) -> str | None:
+def _host_of(origin: str) -> str | None:
     """Return the host and port of an origin in lower case; None if it has none."""
     try:
         return urlsplit(origin).netloc.lower() or None

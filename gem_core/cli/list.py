@@ -86,7 +86,7 @@ def _console() -> Terminal:
 
 
 def _parameters(spec: Spec) -> str:
-    """Return the parameters and their values, of a command or an environment only the spec's."""
+    """Return the parameters and their values; for a command or environment, those of the spec."""
     values = dict(spec.kwargs)
     if spec.kind not in (COMMANDS, ENVS):
         with contextlib.suppress(GemError), results_alone():

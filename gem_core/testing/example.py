@@ -1,4 +1,4 @@
-"""A small environment with an oracle: what the kit plays agents, wrappers and executors in."""
+"""A small environment with an oracle, in which the kit plays agents, wrappers and executors."""
 
 from gem_core.agent import BaseAgent
 from gem_core.env import BaseEnv, Env, Step

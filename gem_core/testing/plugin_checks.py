@@ -49,7 +49,7 @@ def check_plugin(name: str) -> Report:
 
 
 def _check_spec(spec: Spec, report: Report) -> None:
-    """Load what a spec names; if it can be made without more parameters, check it."""
+    """Load the entry point of a spec; if it can be made without more parameters, check it."""
     name = f"{spec.kind} {spec.id}"
     if callable(spec.entry_point):
         message = "its entry point should be text, so that listing it imports nothing"

@@ -36,7 +36,7 @@ class Fault:
         self.error = error
 
 
-class _Lost(Wrapper):
+class _LostEpisode(Wrapper):
     """Replaces an environment whose episode was lost, until the next reset."""
 
     def __init__(self, env: Env, error: Exception) -> None:
@@ -65,7 +65,7 @@ class Slot:
         lost: Exception | None = None,
     ) -> None:
         self._make_env = make_env
-        self._hold(make_env() if lost is None else _Lost(make_env(), lost))
+        self._hold(make_env() if lost is None else _LostEpisode(make_env(), lost))
         self._autoreset = autoreset
         self._on_error = on_error
         self._last_observation: Observation = ""
@@ -82,7 +82,7 @@ class Slot:
         Args:
             options: Keyword arguments of the environment's ``reset``, seed included.
         """
-        if type(self.env) is _Lost:
+        if type(self.env) is _LostEpisode:
             self._hold(self.env.env)
         elif self._autoreset == "next_step":
             self._step = self.env.step
@@ -170,7 +170,7 @@ class Slot:
     def restore(self, state: tuple[bool, Observation, bytes]) -> None:
         """Restore a state from ``snapshot``."""
         reset_due, self._last_observation, snapshot = state
-        self._hold(self.env.env if type(self.env) is _Lost else self.env).restore(snapshot)
+        self._hold(self.env.env if type(self.env) is _LostEpisode else self.env).restore(snapshot)
         if reset_due:
             self._step = self._reset_instead
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gem_rollout.tokens.dataset_rows import EnvRow, RowEnvs, env_rows, row_of
     from gem_rollout.tokens.limits import Limits, PromptTooLongError
     from gem_rollout.tokens.play import play_batch, play_tokens
-    from gem_rollout.tokens.reply import Prompt, ReplyError, ReplyInterruptedError, Turned
+    from gem_rollout.tokens.reply import Prompt, ReplyError, ReplyInterruptedError, TurnResult
     from gem_rollout.tokens.sampler import Request, Sampled, SamplingModel
     from gem_rollout.tokens.sequences import TokenSequence
     from gem_rollout.tokens.session import TokenSession
@@ -48,7 +48,7 @@ _MODULES = {
     "tokens.sampler": ("Request", "Sampled", "SamplingModel"),
     "tokens.agent": ("SequenceError", "TokenAgent"),
     "tokens.play": ("play_batch", "play_tokens"),
-    "tokens.reply": ("Prompt", "ReplyError", "ReplyInterruptedError", "Turned"),
+    "tokens.reply": ("Prompt", "ReplyError", "ReplyInterruptedError", "TurnResult"),
     "tokens.session": ("TokenSession",),
     "tokens.sequences": ("TokenSequence",),
     "records.rows": ("Row", "training_rows"),
@@ -86,7 +86,7 @@ __all__ = [
     "Trajectory",
     "TrajectoryFile",
     "Turn",
-    "Turned",
+    "TurnResult",
     "as_single",
     "collect",
     "collect_async",

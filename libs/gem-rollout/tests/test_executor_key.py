@@ -62,8 +62,8 @@ def test_an_executor_that_cannot_be_used_is_an_error(
     executor: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     """The message names the parameter, and near names."""
-    with pytest.raises(error, match=message), executor_of({"executor": executor}) as place:
-        place.factory(make_factory(GUESS))
+    with pytest.raises(error, match=message), executor_of({"executor": executor}) as workers:
+        workers.factory(make_factory(GUESS))
 
 
 def test_a_model_in_training_is_not_moved_to_a_worker() -> None:
@@ -75,12 +75,12 @@ def test_a_model_in_training_is_not_moved_to_a_worker() -> None:
     ):
         pass
     config["executor"]["play"] = "auto"
-    with executor_of(config, moves_agents=False) as place:
-        assert place.factory(make_factory(GUESS)).whole_episodes("random") is None
+    with executor_of(config, moves_agents=False) as workers:
+        assert workers.factory(make_factory(GUESS)).whole_episodes("random") is None
 
 
 def test_without_an_executor_a_factory_stays_as_it_is() -> None:
     """Nothing is wrapped, and no worker starts."""
     factory = make_factory(GUESS)
-    with executor_of({"executor": {"play": "auto"}}) as place:
-        assert place.factory(factory) is factory
+    with executor_of({"executor": {"play": "auto"}}) as workers:
+        assert workers.factory(factory) is factory

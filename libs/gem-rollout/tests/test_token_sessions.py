@@ -157,9 +157,9 @@ class TestASession:
             prompt = await session.begin()
             while prompt is not None:
                 reply = await generate(prompt)
-                turned = await session.feed(reply.ids, reply.logprobs)
-                assert turned.reward == session.trajectory.turns[-1].reward
-                prompt = turned.prompt
+                result = await session.feed(reply.ids, reply.logprobs)
+                assert result.reward == session.trajectory.turns[-1].reward
+                prompt = result.prompt
             return session.trajectory
 
         async def all_at_once(prompts: list[Prompt]) -> list[Sampled]:
@@ -379,9 +379,9 @@ class TestFaults:
         for case, (ids, logprobs, words) in {**REFUSED, "past the end": after_end}.items():
             with subtests.test(case):
                 counting.made = counting.closed = 0
-                turned = asyncio.run(feed(FaultPolicy(), ids, logprobs))
-                assert (turned.prompt, turned.error["boundary"]) == (None, "agent")
-                assert words in turned.error["message"]
+                result = asyncio.run(feed(FaultPolicy(), ids, logprobs))
+                assert (result.prompt, result.error["boundary"]) == (None, "agent")
+                assert words in result.error["message"]
                 with pytest.raises(ReplyError, match=words):
                     asyncio.run(feed(FaultPolicy(on_error="raise"), ids, logprobs))
                 assert counting.closed == counting.made == 2
@@ -605,9 +605,9 @@ class TestADeadlineOfATurn:
             assert prompt is not None
             while session.trajectory.error is None:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
-            turned = await session.feed([tokenizer.eos_token_id], [-1.0])
-            assert turned.prompt is None
-            assert turned.error == session.trajectory.error
+            result = await session.feed([tokenizer.eos_token_id], [-1.0])
+            assert result.prompt is None
+            assert result.error == session.trajectory.error
             with pytest.raises(EpisodeEndedError):
                 await session.feed([tokenizer.eos_token_id], [-1.0])
             return session

@@ -131,7 +131,7 @@ class TaskEnv(BaseEnv):
         self._order = self._new_order()
 
     def _warn_of_golds(self) -> None:
-        """Warn once of rows whose gold answers no answer can match, as far as the first tell."""
+        """Warn once of gold answers that cannot be matched, judged by the first rows."""
         rows = self.rows
         for column in self._answer_columns():
             look = (column, self.answer_after)
@@ -142,7 +142,7 @@ class TaskEnv(BaseEnv):
                 warn_of_reasoning(first, where, after=self.answer_after, hint=self._hint(column))
 
     def _hint(self, column: str) -> str:
-        """Return how to name the gold answers, with ``{mark}`` for what precedes them."""
+        """Return the advice for a column of reasoning; ``{mark}`` is the text before an answer."""
         hint = self._advice(column).strip() or "Choose another column."
         if "answer_after" not in vars(self):
             return hint
@@ -152,7 +152,7 @@ class TaskEnv(BaseEnv):
         return [name for name, kind in self.rows.columns.items() if kind is Answer]
 
     def _advice(self, column: str) -> str:
-        """Return which option names another column, if one does: an attribute that ends in _key."""
+        """Return the advice to pass another column, if an attribute that ends in _key names it."""
         options = [name for name, value in vars(self).items() if value == column]
         keys = [name for name in options if name.endswith("_key")]
         return f" Name the column to read instead with {keys[0]}=." if keys else ""
@@ -288,7 +288,7 @@ class TaskEnv(BaseEnv):
         return Step(self.feedback(grade), reward, True, False, info)
 
     def close(self) -> None:
-        """Release what the graders hold; may be called twice."""
+        """Release the resources of the graders; may be called twice."""
         close_grader(self._grader)
         close_grader(self._rewards)
 

@@ -67,7 +67,7 @@ class Content(ABC):
         """Return the bytes from ``start`` to ``end``."""
 
 
-class _Held(Content):
+class _FixedBytes(Content):
     """Bytes that nobody else can change: in memory, or in a mapped file without a name."""
 
     def __init__(self, data: bytes | mmap.mmap) -> None:
@@ -84,7 +84,7 @@ class _Held(Content):
         return self._data[start:end]
 
 
-class _InPlace(Content):
+class _FileOnDisk(Content):
     """A large file, which is opened for each row."""
 
     def __init__(self, path: Path) -> None:
@@ -214,7 +214,7 @@ def package_rows(data: bytes, origin: str, columns: Mapping[str, Any]) -> Rows:
     Raises:
         DataError: There are no rows, or one of them cannot be used.
     """
-    return FileRows(_Held(data), Json(origin), origin, columns)
+    return FileRows(_FixedBytes(data), Json(origin), origin, columns)
 
 
 def streamed(
@@ -256,14 +256,14 @@ def _checked(
 
 def _content(path: Path) -> Content:
     if path.suffix not in COMPRESSED and path.stat().st_size > SMALL:
-        return _InPlace(path)
+        return _FileOnDisk(path)
     with _opened(path) as file:
         if path.suffix not in COMPRESSED:
-            return _Held(file.read())
+            return _FixedBytes(file.read())
         with tempfile.TemporaryFile() as copy:
             shutil.copyfileobj(file, copy)
             copy.flush()
-            return _Held(
+            return _FixedBytes(
                 mmap.mmap(copy.fileno(), 0, access=mmap.ACCESS_READ) if copy.tell() else b""
             )
 

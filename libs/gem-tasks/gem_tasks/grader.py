@@ -1,4 +1,4 @@
-"""Graders: what decides how good an answer is.
+"""Graders decide how good an answer is.
 
 A grader is called with an ``Attempt`` and returns a number, a truth value, a ``Grade``, or an
 awaitable of one of these. So a function is a grader. ``make_grader`` finds one by its id, by its
@@ -207,7 +207,7 @@ def _grade_of(value: Any) -> Grade | None:
 
 
 Spent = dict[str, float]
-"""What a grader has used: ``prompt_tokens``, ``completion_tokens`` and ``cost``."""
+"""The use of models by a grader: ``prompt_tokens``, ``completion_tokens`` and ``cost``."""
 
 
 def sum_spent(*infos: Mapping[str, Any]) -> Spent:
@@ -252,7 +252,7 @@ def is_blocking(grader: object) -> bool:
 
 
 def close_grader(grader: object) -> None:
-    """Release what a grader holds, if it has a method ``close``."""
+    """Release the resources of a grader, if it has a method ``close``."""
     close = getattr(grader, "close", None)
     if callable(close):
         close()

@@ -173,7 +173,7 @@ def _cache_only(datasets: Any) -> Iterator[None]:
 
 
 def _forget() -> None:
-    """Undo in a fork what the loads of the parent have set."""
+    """Undo in a fork the settings of the parent's loads."""
     if _online:
         sys.modules["datasets"].config.HF_HUB_OFFLINE = _online[0]
         _online.clear()

@@ -94,7 +94,7 @@ class Rewards:
         return Grade(reward, own.correct, info)
 
     def close(self) -> None:
-        """Release what the parts hold; may be called twice."""
+        """Release the resources of the parts; may be called twice."""
         for part in self._parts:
             close_grader(part.grader)
 
@@ -136,7 +136,7 @@ def _part(name: str, entry: Any) -> _Part:
 
 
 def correctness(attempt: Attempt) -> Grade:
-    """Return the environment's own reward: what it pays without ``rewards``.
+    """Return the environment's own reward, which is paid without ``rewards``.
 
     Raises:
         ConfigError: It is not a part of ``rewards``.

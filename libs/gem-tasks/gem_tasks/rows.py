@@ -64,7 +64,7 @@ class Rows(ABC):
     remote = False
     """Whether the rows are on the hub."""
     looked_at: set[Hashable]
-    """What an environment has looked at for all that share these rows."""
+    """The columns that an environment has checked for all that share these rows."""
     data: Any
     """The list, the ``datasets.Dataset`` or another sequence that contains the rows."""
 

@@ -12,7 +12,7 @@ __all__ = ["SingleFlight"]
 Made = TypeVar("Made")
 
 
-class _Making:
+class _Computation:
     """A value that a thread of a process makes."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class SingleFlight:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._makings: dict[Hashable, _Making] = {}
+        self._computations: dict[Hashable, _Computation] = {}
 
     def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """Return the result of ``make``, or of the call that another thread has begun.
@@ -42,9 +42,9 @@ class SingleFlight:
         """
         while True:
             with self._lock:
-                making = self._makings.get(key)
+                making = self._computations.get(key)
                 if making is None or making.process != os.getpid():
-                    mine = self._makings[key] = _Making()
+                    mine = self._computations[key] = _Computation()
                     break
             making.is_done.wait()
             if making.error is None:
@@ -60,6 +60,6 @@ class SingleFlight:
             return value
         finally:
             with self._lock:
-                if self._makings.get(key) is mine:
-                    del self._makings[key]
+                if self._computations.get(key) is mine:
+                    del self._computations[key]
             mine.is_done.set()

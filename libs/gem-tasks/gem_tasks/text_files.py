@@ -107,28 +107,28 @@ class Json(Reader):
     def _of_list(self, data: bytes, start: int, line: int) -> Iterator[Record]:
         """Yield the elements of a list, which is all that the file contains."""
         text, number = self._text(data, 0, line), 0
-        place = _Place(text, start, line)
-        place.move(text.index("[") + 1)
-        while number or place.next != "]":
-            first, row_line = place.byte, place.line
+        cursor = _Cursor(text, start, line)
+        cursor.move(text.index("[") + 1)
+        while number or cursor.next != "]":
+            first, row_line = cursor.byte, cursor.line
             try:
-                value, end = row_json_at(text, place.at)
+                value, end = row_json_at(text, cursor.at)
             except ValueError as error:
-                rest = text[place.at : place.at + 100]
+                rest = text[cursor.at : cursor.at + 100]
                 raise self._not_json(rest, error, number, row_line) from None
-            row, last = self._checked(value, number, row_line), place.move(end)
+            row, last = self._checked(value, number, row_line), cursor.move(end)
             yield Record(first, last, row)
-            if place.next != ",":
+            if cursor.next != ",":
                 break
-            place.move(place.at + 1)
+            cursor.move(cursor.at + 1)
             number += 1
-        if place.next != "]" or text[place.at + 1 :].strip(_SPACE):
-            rest = shortened(text[place.at : place.at + 100])
-            raise self._error(number, place.line, f"is followed by neither ',' nor ']': {rest}")
+        if cursor.next != "]" or text[cursor.at + 1 :].strip(_SPACE):
+            rest = shortened(text[cursor.at : cursor.at + 100])
+            raise self._error(number, cursor.line, f"is followed by neither ',' nor ']': {rest}")
 
 
-class _Place:
-    """A place between the characters of a text, in front of no white space.
+class _Cursor:
+    """A position between the characters of a text; the next one is not white space.
 
     Attributes:
         at: The number of characters before it.
@@ -141,7 +141,7 @@ class _Place:
         self.at, self.byte, self.line = 0, byte, line
 
     def move(self, to: int) -> int:
-        """Move to a place, return its byte, and go on to what is not white space."""
+        """Move to a character, return its byte, and skip the white space that begins there."""
         byte = self._go(to)
         text = self._text
         while to < len(text) and text[to] in _SPACE:

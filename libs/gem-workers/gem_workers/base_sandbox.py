@@ -144,7 +144,7 @@ class ReplaySession(ABC):
 
     @contextmanager
     def _call(self) -> Iterator[Cancellation]:
-        """Let ``close`` end what the block waits for, and then raise ``SandboxError``."""
+        """Let ``close`` end the waits of the block, which then raises ``SandboxError``."""
         import asyncio  # noqa: PLC0415 - most hosts have no event loop
 
         call = Cancellation()
@@ -262,7 +262,7 @@ def _release(calls: Iterable[Cancellation], lock: Lock, end_process: Callable[[]
 
 
 def _locked(lock: Lock, act: Callable[[], object]) -> None:
-    """Do something under a lock, unless a thread goes on to hold it."""
+    """Call a function under a lock, unless another thread keeps the lock."""
     if lock.acquire(timeout=_CLOSE_SECONDS):
         try:
             act()

@@ -64,7 +64,7 @@ class Cancellation:
 
 @contextlib.contextmanager
 def cancellable(end: Callable[[], Any]) -> Iterator[None]:
-    """Let a cancellation of the caller's thread end what the block waits for.
+    """Let a cancellation of the caller's thread end the waits of the block.
 
     Args:
         end: Ends the wait. It must return quickly; any thread may call it, at any time in the

@@ -53,7 +53,7 @@ _RESERVED = ("/dev", "/logs", "/proc", "/solution", "/sys", "/tests")
 _SEARCHED = ("LD_LIBRARY_PATH", "NODE_PATH", "PATH", "PERL5LIB")
 """Variables with folders of programs and libraries."""
 _LOADED = ("BASH_ENV", "ENV", "GIT_CONFIG_GLOBAL", "LD_PRELOAD", "OPENSSL_CONF", "PYTHONHOME")
-"""Variables with paths of what programs read when they start."""
+"""Variables with the paths of files that programs read when they start."""
 _BESIDE = ("bin", "include", "lib", "lib32", "lib64", "libexec", "pyvenv.cfg", "sbin", "share")
 """What belongs to the programs in a folder ``bin``."""
 _STARTUP = re.compile(r"(site|user)customize([.].*)?|__pycache__|.*[.]py[co]")
@@ -69,7 +69,7 @@ _AS_ITS_OWNER = 0o6000
 
 @dataclass
 class CarriedFiles:
-    """Decides over each change of the files of an agent's machine.
+    """Decides about each change of the files of an agent's machine.
 
     Args:
         workdir: The working directory of the machine.
@@ -134,7 +134,7 @@ class CarriedFiles:
         return _is_below(path, self._roots) and not self._is_a_tools_own(change)
 
     def _stays_inside(self, change: FileChange) -> bool:
-        """Return whether a link leads to where files are carried.
+        """Return whether a link leads into a folder whose files are carried.
 
         A ``..`` after the name of a folder is refused: that folder may be a link itself.
         """

@@ -75,7 +75,7 @@ def read_dockerfile(folder: Path, name: str = "Dockerfile") -> list[Instruction]
 
 
 def _problem(step: Instruction) -> str:
-    """Return why an instruction is malformed; empty if it is not."""
+    """Return the reason why an instruction is malformed; empty if it is well-formed."""
     words = step.arguments.split()
     if step.name in _KNOWN and not words:
         return f"{step.name} needs an argument"

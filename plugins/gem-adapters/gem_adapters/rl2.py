@@ -13,7 +13,7 @@ from RL2.datasets import Sample
 from RL2.utils.communication import async_request
 
 from gem_adapters.cached import row_envs
-from gem_adapters.sglang import Episode, Piece, Waiting, stop_strings, with_turn_limit
+from gem_adapters.sglang import Episode, InterruptedEpisodes, Piece, stop_strings, with_turn_limit
 from gem_core.errors import ConfigError
 from gem_rollout import (
     FaultPolicy,
@@ -67,7 +67,7 @@ class Generate:
         self._one_sequence = one_sequence
         self._policy = policy
         self._options = options
-        self._waiting = Waiting()
+        self._waiting = InterruptedEpisodes()
 
     async def __call__(self, config: Any, tokenizer: Any, router_url: str, sample: Sample) -> None:
         """Play an episode, or the rest of one whose reply was aborted.

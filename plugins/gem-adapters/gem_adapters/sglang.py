@@ -1,7 +1,7 @@
 """Episodes that an SGLang server samples for, and that may be interrupted in the middle of a reply.
 
 Some trainers abort all requests before they update the weights, keep the partial replies, and ask
-for the rest later, with the same sample. The episode waits in ``Waiting`` until then.
+for the rest later, with the same sample. The episode waits in ``InterruptedEpisodes`` until then.
 """
 
 import weakref
@@ -21,7 +21,7 @@ from gem_rollout import (
     play_tokens,
 )
 
-__all__ = ["Episode", "Piece", "Waiting", "stop_strings", "with_turn_limit"]
+__all__ = ["Episode", "InterruptedEpisodes", "Piece", "stop_strings", "with_turn_limit"]
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _request(
     return {"input_ids": ids, "sampling_params": params, "return_logprob": True}
 
 
-class Waiting:
+class InterruptedEpisodes:
     """The interrupted episodes by their samples; one whose sample is dropped is closed."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from slime.utils.http_utils import post
 from slime.utils.types import Sample
 
 from gem_adapters.cached import row_envs
-from gem_adapters.sglang import Episode, Piece, Waiting, stop_strings, with_turn_limit
+from gem_adapters.sglang import Episode, InterruptedEpisodes, Piece, stop_strings, with_turn_limit
 from gem_core.errors import ConfigError
 from gem_rollout import (
     FaultPolicy,
@@ -87,7 +87,7 @@ class Generate:
         self._policy = policy
         self._max_retries = max_retries
         self._options = options
-        self._waiting = Waiting()
+        self._waiting = InterruptedEpisodes()
 
     async def __call__(
         self,

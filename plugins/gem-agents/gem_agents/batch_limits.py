@@ -7,7 +7,7 @@ __all__ = ["BatchLimits"]
 
 @dataclass
 class BatchLimits:
-    """How much a sampler computes and keeps at the same time, and what became of it.
+    """Limits of what a sampler computes and keeps at the same time, and how often they were hit.
 
     Args:
         rows: Most prompts that are decoded at the same time. It is halved when memory runs out.

@@ -136,7 +136,7 @@ def _texts(values: Any) -> list[str] | None:
 
 
 def _numbers(values: Any) -> list[float | None] | None:
-    """Return log-probabilities, None for those that are null; None if all are, or no numbers."""
+    """Return log-probabilities, with None for null; None if all are null or one is no number."""
     if not isinstance(values, list):
         return None
     known = [value for value in values if value is not None]

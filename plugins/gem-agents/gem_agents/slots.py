@@ -54,7 +54,7 @@ class Allocation(NamedTuple):
     round: int
 
     def without_parts(self, images: PromptImages) -> "Allocation":
-        """Return it with a beginning that does not end inside an image."""
+        """Return the allocation with a beginning that does not end inside an image."""
         if self.round == ROUNDS:
             return self
         return self._replace(shared=images.whole(self.shared))

@@ -31,7 +31,7 @@ __all__ = ["AdapterError", "VllmServer"]
 
 _SEED_BITS = 2**63 - 1
 _PROBED = 5
-"""Most likely tokens that are compared to find out what log-probabilities are."""
+"""Number of most likely tokens that are compared to identify the kind of log-probabilities."""
 
 
 class AdapterError(GemError, ConnectionError):

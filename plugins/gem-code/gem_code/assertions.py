@@ -99,7 +99,7 @@ def _why_nothing_runs(body: Sequence[ast.stmt], function: str) -> str:
 
 
 def _without_start(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """Return statements without what only starts the tests, or imports the solution.
+    """Return statements without those that only start the tests or import the solution.
 
     Assertions that only the main program runs are tests like others.
     """
@@ -265,7 +265,7 @@ def _row(row: ast.expr, length: int) -> Sequence[ast.expr]:
 
 
 class _Case(NamedTuple):
-    """A class of tests, with what it inherits from other classes of the tests.
+    """A class of tests, with the members that it inherits from other classes of the tests.
 
     Attributes:
         definition: The class.

@@ -303,5 +303,5 @@ _EVALUATORS: Mapping[type, Callable[[Any, _Of], Any]] = {
     ast.Tuple: lambda node, of: tuple(of(part) for part in node.elts),
     ast.Set: lambda node, of: {of(part) for part in node.elts},
 }
-"""How to evaluate each kind of expression: called with its node, and with what evaluates a part."""
+"""How to evaluate each kind of expression: called with its node and an evaluator of parts."""
 _NO_EXPRESSIONS = frozenset({*_COMPARE, *_UNARY, ast.And, ast.Or, ast.Load})

@@ -49,7 +49,7 @@ def calls_an_argument(function: ast.expr) -> bool:
 
 
 def _decides(part: ast.AST) -> bool:
-    """Return whether a test holds as far as it goes where it reaches the end of a statement.
+    """Return whether a test has passed so far when it reaches the end of a statement.
 
     That is so if it fails in one of the branches.
     """
@@ -90,7 +90,7 @@ def _fails(part: ast.stmt) -> bool:
 
 
 def _calculates(scope: ast.AST) -> bool:
-    """Return whether a function returns a value; what it raises is then not a test's result."""
+    """Return whether a function returns a value; its errors are then not a test's result."""
     waiting = list(ast.iter_child_nodes(scope))
     while waiting:
         part = waiting.pop()
@@ -102,7 +102,7 @@ def _calculates(scope: ast.AST) -> bool:
 
 
 class _Decisions(ast.NodeVisitor):
-    """Finds the parts of a program where a test holds as far as it goes, once they are executed.
+    """Finds the parts of a program after whose execution a test has passed so far.
 
     These are its assertions, statements that fail in one of their branches, and jumps that avoid a
     failure.

@@ -160,7 +160,7 @@ def _integer(text: str) -> Any:
 
 
 def _range(parts: Any) -> Any:
-    """Return a range, unless it has so many items that the host could not go through them."""
+    """Return a range, unless it has too many items for the host to go through."""
     made = range(*parts)
     return Foreign(str(made)) if made[MAX_SIZE:] else made
 

@@ -94,7 +94,7 @@ def _names(tree: ast.Module, function: str) -> tuple[str, ...]:
 
 
 def free_names(source: str) -> set[str]:
-    """Return the global names that a program uses and neither defines nor has as builtins."""
+    """Return the global names that a program uses, without builtins and its own."""
     top = symtable.symtable(source, "tests", "exec")
     defined = {
         symbol.get_name()
@@ -178,7 +178,7 @@ def _parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
 
 
 def uses_the_solution(body: Sequence[ast.stmt], names: Sequence[str]) -> bool:
-    """Return whether statements use the solution: by a name that only it defines, or from inside."""
+    """Return whether statements use the solution, by a name that it defines or from inside."""
     return bool(names) or is_forgeable(body, [""])
 
 
@@ -323,7 +323,7 @@ def _is_inside(module: str) -> bool:
 
 
 def _modules_of(node: ast.Import | ast.ImportFrom) -> list[str]:
-    """Return the full names of what is imported, modules or not."""
+    """Return the full names of all imports, modules or not."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     module = node.module or ""

@@ -109,7 +109,7 @@ class _Clock:
         self._left = seconds
 
     def run(self, session: SandboxSession, piece: str, mark: str) -> tuple[Any, str]:
-        """Run a piece; return its message, which follows the last mark, and what it printed."""
+        """Run a piece; return its message, which follows the last mark, and its output."""
         execution = session.run(piece, timeout=self._left)
         self._left -= max(execution.duration, _LEAST_SECONDS)
         if not execution.ok:

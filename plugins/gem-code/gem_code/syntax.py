@@ -16,7 +16,7 @@ __all__ = ["parsed"]
 _DIGITS = sys.int_info.str_digits_check_threshold
 """The number of decimal digits that Python always reads and writes."""
 _LONG = re.compile(r"[0-9a-fA-F_]{500}")
-"""What a source with more digits contains, decimal or hexadecimal."""
+"""A part of each source with more digits, decimal or hexadecimal."""
 
 
 class _Long(int):

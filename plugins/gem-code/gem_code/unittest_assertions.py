@@ -24,7 +24,7 @@ _COMPARISONS = {
 
 
 def asserted(call: ast.Call) -> ast.expr | None:
-    """Return the condition of a call such as ``self.assertEqual(a, b)``, None for others."""
+    """Return the condition of a call such as ``self.assertEqual(a, b)``; None for others."""
     name, args = call.func.attr, call.args  # type: ignore[attr-defined]
     options = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg != "msg"}
     if name in _COMPARISONS and len(args) in (2, 3) and not options:

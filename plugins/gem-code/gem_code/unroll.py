@@ -222,7 +222,7 @@ class _Unroller(ast.NodeTransformer):
         return True
 
     def _leave_out(self, part: ast.stmt) -> None:
-        """Do not run a statement that does not use the solution, and forget what it may change."""
+        """Skip a statement without the solution, and forget the values that it may change."""
         nodes = [node for node in ast.walk(part) if isinstance(node, ast.Name)]
         names = {node.id for node in nodes}
         stored = {node.id for node in nodes if isinstance(node.ctx, ast.Store)}

@@ -67,7 +67,7 @@ class Env(Stateful, abc.ABC):
         raise NotImplementedError(f"{type(self).__name__} cannot be spawned.")
 
     def close(self) -> None:
-        """Release what the environment holds; may be called twice."""
+        """Release the resources of the environment; may be called twice."""
 
 
 class EnvWrapper(Wrapper, Env):

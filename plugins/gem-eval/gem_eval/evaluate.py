@@ -45,7 +45,7 @@ from gem_rollout.commands import (
     envs_by_name,
 )
 from gem_rollout.commands.progress import Mode, print_line
-from gem_rollout.episodes.executor import Place, executor_of
+from gem_rollout.episodes.executor import EpisodeWorkers, executor_of
 from gem_rollout.records.failures import Failures
 from gem_rollout.records.format_errors import FormatErrors
 from gem_rollout.records.runs import Run, write_json
@@ -160,11 +160,11 @@ def _evaluate(job: Job[EvalKeys]) -> int:
     status = ""
     with (
         results_alone(),
-        executor_of(job.config) as place,
+        executor_of(job.config) as workers,
         TrajectoryFile(run.trajectories_path) as file,
     ):
         try:
-            for episode in _play(cells, file, job.keys, spent, console, place):
+            for episode in _play(cells, file, job.keys, spent, console, workers):
                 episodes.append(episode)
         except KeyboardInterrupt:
             status = "interrupted"
@@ -238,7 +238,7 @@ def _play(
     keys: EvalKeys,
     spent: _Spent,
     console: Console,
-    place: Place,
+    workers: EpisodeWorkers,
 ) -> Iterator[Episode]:
     """Play the missing episodes: one agent after the other, each in all environments together."""
     tallies, warned = [cell.tally for cell in cells], set[str]()
@@ -247,7 +247,7 @@ def _play(
             if spent.reached():
                 return
             of_agent = {cell.tally.env_id: cell for cell in cells if cell.tally.agent == agent}
-            with _rollout(of_agent, keys, spent, place) as rollout:
+            with _rollout(of_agent, keys, spent, workers) as rollout:
                 for trajectory in rollout:
                     warning = rollout.report.repeats(trajectory.component, keys.episodes)
                     if warning and warning not in warned:
@@ -260,13 +260,15 @@ def _play(
                     yield episode
 
 
-def _rollout(cells: Mapping[str, _Cell], keys: EvalKeys, spent: _Spent, place: Place) -> Rollout:
+def _rollout(
+    cells: Mapping[str, _Cell], keys: EvalKeys, spent: _Spent, workers: EpisodeWorkers
+) -> Rollout:
     left = spent.left()
     whole = {name: int(left[name]) for name in ("episodes", "turns", "tokens") if name in left}
     budget = Budget(cost=left.get("cost"), seconds=left.get("seconds"), **whole)
     one = next(iter(cells.values()))
     return collect(
-        {env_id: Component(place.factory(cell.factory)) for env_id, cell in cells.items()},
+        {env_id: Component(workers.factory(cell.factory)) for env_id, cell in cells.items()},
         one.make_agent,
         episodes=(
             (env_id, index)
@@ -324,7 +326,7 @@ def _repeated(episodes: list[Episode]) -> Iterator[str]:
 def _summarise(
     console: Console, run: Run, episodes: list[Episode], missing: int, status: str
 ) -> None:
-    """Print problems, where the run is and what to do next."""
+    """Print problems, the run's folder and the next step."""
     failures, format_errors = _failures(episodes), FormatErrors()
     for one in episodes:
         format_errors.add(one.env_id, one.agent, one.bad_ending)

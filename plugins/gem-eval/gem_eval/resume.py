@@ -76,7 +76,7 @@ def check_same(run: Run, config: Mapping[str, Any]) -> None:
 
 
 def _named(envs: Any) -> dict[str, Any]:
-    """Return environments that have names of their own; others are named after what they are."""
+    """Return environments with names of their own; empty if they are named by their ids."""
     return dict(envs) if isinstance(envs, Mapping) and "id" not in envs else {}
 
 

@@ -106,7 +106,7 @@ class ReasoningGymEnv(BaseEnv):
             DeadlineError: Making the item exceeded the time limit.
         """
         in_order = idx is None and self._next is not None
-        self.epoch, self.idx = self._place() if idx is None else (0, self._checked(idx))
+        self.epoch, self.idx = self._position() if idx is None else (0, self._checked(idx))
         last = self.idx + 1 == self._recipe.size
         self._next = (self.epoch + 1, 0) if last else (self.epoch, self.idx + 1)
         self.item = datasets.item(
@@ -132,7 +132,7 @@ class ReasoningGymEnv(BaseEnv):
         epoch, position = divmod(number, self._recipe.size)
         return {"idx": permute(position, self._recipe.size, child_seed(seed, "rows", epoch))}
 
-    def _place(self) -> tuple[int, int]:
+    def _position(self) -> tuple[int, int]:
         if self._next is not None:
             return self._next
         return 0, 0 if self._seed is None else self.rng.randrange(self._recipe.size)

@@ -1,4 +1,4 @@
-"""What an algorithm is: advantages from a batch, and what it needs for them.
+"""The interface of an algorithm: advantages from a batch, and what it needs for them.
 
 An algorithm is one class in one file, and one spec in a plugin. Its parameters are the
 arguments of the class, so a frozen dataclass is the shortest way to write one.
@@ -34,7 +34,7 @@ class Algorithm(ABC):
     unit: ClassVar[Literal["turn", "episode"]] = "turn"
     """What a response is in the length normalisation."""
     needs_groups: ClassVar[bool] = False
-    """Whether it compares episodes that share a start state, so that it needs several of each."""
+    """Whether it compares episodes with one start state, and so needs groups of several."""
     needs_critic: ClassVar[bool] = False
     """Whether a critic is trained; ``batch.value`` has its values, and ``targets`` is called."""
     needs_reference: ClassVar[bool] = False

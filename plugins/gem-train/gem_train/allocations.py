@@ -46,7 +46,7 @@ class Allocations(TorchDispatchMode):  # type: ignore[misc] # torch is not read 
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Run an operation, and count what it has made."""
+        """Run an operation, and count the memory of its new tensors."""
         given = {_key(one) for one in _tensors((args, kwargs))}
         result = function(*args, **(kwargs or {}))
         for one in _tensors(result):

@@ -120,7 +120,7 @@ def _copy(value: Any) -> Any:
 
 
 def _remove_parts(folder: Path) -> None:
-    """Remove what killed processes have left."""
+    """Remove the incomplete checkpoints that killed processes have left."""
     for part in folder.glob(".[0-9]*"):
         shutil.rmtree(part, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""The contracts of what a run is made of, checked on a few small episodes without a model.
+"""The contracts of the components of a run, checked on a few small episodes without a model.
 
 ``gem-core check PLUGIN`` runs these checks on everything that a plugin registers.
 """
@@ -187,7 +187,7 @@ def _check_tensor(found: Any, name: str, like: list[torch.Tensor]) -> None:
 
 
 def _report(name: str, check: str, run: Callable[[], None]) -> Report:
-    """Run a check; what it raises is a finding."""
+    """Run a check; an error is a finding."""
     report = Report(name)
     try:
         run()

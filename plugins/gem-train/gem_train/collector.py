@@ -138,7 +138,7 @@ class Collector:
         return trajectories
 
     def kept(self) -> list[Trajectory]:
-        """Return those of the last episodes that are learned from: no error, and not filtered."""
+        """Return the last episodes without an error that were not filtered: the training data."""
         return self._kept
 
     def _wants_more(self, waves: int) -> bool:
@@ -248,7 +248,7 @@ class Collector:
         return {"groups": self._groups, "begun": dict(self._begun)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Load what ``state_dict`` returned.
+        """Load a state that ``state_dict`` returned.
 
         Raises:
             ConfigError: The state belongs to other environments.

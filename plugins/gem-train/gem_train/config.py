@@ -89,7 +89,7 @@ class SamplingConfig(_Part):
 
 
 class LossConfig(_Part):
-    """The loss of a token, and what is added to it.
+    """The loss of a token, and the terms that are added to it.
 
     Further keys are parameters of the loss ``id``, such as ``loss.clip_high``.
     """
@@ -255,7 +255,7 @@ class TrainConfig(_Part):
         return self
 
     def _check_sampler(self) -> None:
-        """Refuse what contradicts itself in the choice of the sampler."""
+        """Refuse contradictions in the choice of the sampler."""
         sampling = self.sampling
         is_vllm = sampling.engine == "vllm"
         contradictions = {

@@ -40,7 +40,7 @@ class Critic(torch.nn.Module):  # type: ignore[misc] # torch is not read by mypy
         self._weights = MasterWeights(self)
 
     def trained(self) -> list[torch.nn.Parameter]:
-        """Return the parameters that an optimiser changes; call ``sync`` after each of its steps."""
+        """Return the trained parameters; call ``sync`` after each step of the optimiser."""
         return list(self._weights.parameters.values())
 
     def sync(self) -> None:

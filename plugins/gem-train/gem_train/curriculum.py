@@ -31,7 +31,7 @@ class Curriculum(Sampler, Protocol):
         """Return the state as plain data that JSON represents exactly."""
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Load what ``state_dict`` returned.
+        """Load a state that ``state_dict`` returned.
 
         Raises:
             ConfigError: The state belongs to other sources.

@@ -101,6 +101,6 @@ class Health:
         return {"first": self._first, "counts": self._counts}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Load what ``state_dict`` returned."""
+        """Load a state that ``state_dict`` returned."""
         self._first = dict(state["first"])
         self._counts = {name: state["counts"].get(name, 0) for name in _SIGNS}

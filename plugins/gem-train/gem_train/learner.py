@@ -268,7 +268,7 @@ class Learner:
         advantages: torch.Tensor,
         meter: Meter,
     ) -> None:
-        """Add the distances of the policy from the sampler and from the policy before the updates."""
+        """Add the distances of the policy to the sampler and to the policy before the updates."""
         mask = piece.mask
         if piece.sampler_logprobs is not None:
             gap = (piece.sampler_logprobs.to(old) - old)[mask]
@@ -340,7 +340,7 @@ class Learner:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Load what ``state_dict`` returned.
+        """Load a state that ``state_dict`` returned.
 
         Raises:
             ConfigError: The state belongs to another model.

@@ -55,7 +55,7 @@ class Loss(ABC):
         advantages: torch.Tensor,
         mask: torch.Tensor,
     ) -> torch.Tensor | None:
-        """Return the mask of the clipped tokens, bool, (S, L), for ``train/clipped``; None for none."""
+        """Return the mask of clipped tokens, bool, (S, L), for ``train/clipped``; None for none."""
         return None
 
 

@@ -28,7 +28,7 @@ class MasterWeights:
 
     def __init__(self, model: Any, masters: dict[str, torch.Tensor] | None = None) -> None:
         self.parameters: dict[str, torch.nn.Parameter] = {}
-        """What the optimiser changes, by name."""
+        """The parameters that the optimiser changes, by name."""
         self._short: list[torch.nn.Parameter] = []
         self._masters: list[torch.nn.Parameter] = []
         for name, one in model.named_parameters():

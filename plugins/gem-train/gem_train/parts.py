@@ -1,4 +1,4 @@
-"""Makes what a configuration names: algorithms, losses, curricula, filters, shapers and writers."""
+"""Makes the parts of a run: algorithms, losses, curricula, filters, shapers and writers."""
 
 import importlib.util
 import inspect

@@ -1,4 +1,4 @@
-"""The plugin: registers commands, and what a run is made of. This module does not import torch."""
+"""The plugin: registers commands and the components of runs. This module does not import torch."""
 
 from gem_core import hookimpl
 from gem_core.registry import Registry
@@ -46,7 +46,7 @@ _WRITERS = {
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the commands, and what there is of each kind."""
+    """Add the commands, and the specs of each kind."""
     for name, (place, text) in _COMMANDS.items():
         registry.add(
             Spec(kind=COMMANDS, id=name, entry_point=f"gem_train.{place}", description=text)

@@ -244,7 +244,7 @@ class Policy:
         self.processor.save_pretrained(folder)
 
     def weights_copy(self) -> dict[str, torch.Tensor]:
-        """Return a copy of what ``save`` writes, in the CPU's memory; tied weights stay tied."""
+        """Return a copy of the weights of ``save``, in the CPU's memory; tied weights stay tied."""
         trained = self.trained_state()
         state = self.model.state_dict()
         if self.has_adapters:

@@ -18,7 +18,7 @@ __all__ = ["MODES", "Progress"]
 _BAR = 24
 _CURVE = 40
 _SMOOTHING = 0.8
-"""Weight of what was before in the moving averages of the curves."""
+"""Weight of the earlier values in the moving averages of the curves."""
 _RECENT = 20
 """Steps that the remaining time is estimated from."""
 _SHOWN = {

@@ -112,13 +112,13 @@ def _train(job: Job[TrainKeys]) -> int:
 
     run = _open(job, list(sources))
     console = Terminal(stderr=True)
-    with executor_of(config, moves_agents=False) as place:
+    with executor_of(config, moves_agents=False) as workers:
         evaluated = _eval_sources(config)
         trainer = Trainer(
             TrainConfig(**own),
-            place.sources(sources),
+            workers.sources(sources),
             run.path,
-            eval_sources=None if evaluated is None else place.sources(evaluated),
+            eval_sources=None if evaluated is None else workers.sources(evaluated),
             resume=job.keys.resume,
             console=console,
         )

@@ -1,4 +1,4 @@
-"""The texts that a person sees and types in ``gem-core play``: pages with numbers, and short forms."""
+"""The shop as a person uses it in ``gem-core play``: pages with numbers, and short forms."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Commands of ``gem-core`` that Hydra configures, and what they are made of."""
+"""Commands of ``gem-core`` that Hydra configures, and their parts."""
 
 from typing import TYPE_CHECKING
 

@@ -38,7 +38,7 @@ WITHOUT_SECRETS = (
 
 
 _CONFIG = "Config\n******\n"
-"""The heading of the configuration, which is the last part of what ``--info`` prints."""
+"""The heading of the configuration, which is the last part of the output of ``--info``."""
 
 
 class SweepFile(Callback):
@@ -53,7 +53,7 @@ class SweepFile(Callback):
         SweepFile._is_clean = False
 
     def on_job_start(self, config: DictConfig, **_: Any) -> None:
-        """Write the file again, without what is secret in the configuration of this job."""
+        """Write the file again, without the secrets of this job's configuration."""
         path = SweepFile._path
         if path is None or not path.is_file():
             return
@@ -66,7 +66,7 @@ class SweepFile(Callback):
 
     @classmethod
     def end(cls) -> None:
-        """Delete the file of a sweep without jobs: nothing says what in it is secret."""
+        """Delete the file of a sweep without jobs: its secrets are not known."""
         if cls._path is not None and not cls._is_clean:
             cls._path.unlink(missing_ok=True)
         cls._path = None

@@ -1,4 +1,4 @@
-"""Checks what was typed at a command before Hydra reads it: Hydra would not suggest near names.
+"""Checks the words of a command before Hydra reads them: Hydra would not suggest near names.
 
 Hydra's own parser reads the overrides. A word that is not an override is an environment's id, or a
 pattern of ids.
@@ -241,7 +241,7 @@ def _instead_of(name: str, keys: Collection[str], nested: Collection[str]) -> st
 
 
 def _check_nested(overrides: Iterable[str], nested: Collection[str]) -> None:
-    """Check the keys in parts of the configuration; those that are added with ``+`` are not."""
+    """Check the keys in parts of the configuration, except those that are added with ``+``."""
     parts = {one.partition(".")[0] for one in nested}
     for override in overrides:
         key = override.partition("=")[0]
@@ -276,7 +276,7 @@ def _parsed(text: str) -> Override:
 
 
 def unreadable(override: str) -> ConfigError:
-    """Return the error of an override that cannot be parsed; it may hold a secret, so no quote."""
+    """Return the error of an override that cannot be parsed; its value may be a secret."""
     key, _, value = override.partition("=")
     if HIDDEN in value:
         return ConfigError(
@@ -289,7 +289,7 @@ def unreadable(override: str) -> ConfigError:
 
 
 def _with_silent(override: Override) -> Override:
-    """Return an override with the agent that says nothing for each ``null`` in a list of agents."""
+    """Return an override with the agent ``silent`` for each ``null`` in a list of agents."""
     value = override._value  # noqa: SLF001 - value() does not keep quotes
     if override.key_or_group != "agent" or not isinstance(value, list) or None not in value:
         return override

@@ -71,7 +71,7 @@ class ProgressView(ABC):
             self._live.stop()
 
     def _line_is_due(self, *, important: bool) -> bool:
-        """Return whether a line is to be printed now, and assume that it is."""
+        """Return whether a line is due, and count it as printed."""
         now = time.monotonic()
         is_due = important or now - self._last_line >= SECONDS_BETWEEN_LINES
         if self._mode != "lines" or not is_due:

@@ -123,7 +123,7 @@ def _run(job: Job[RunKeys]) -> int:
     warn = functools.cache(functools.partial(print_line, console, style="yellow"))
     with (
         results_alone(),
-        executor_of(job.config) as place,
+        executor_of(job.config) as workers,
         TrajectoryFile(run.trajectories_path) as file,
         progress_bar(console) as bar,
     ):
@@ -135,7 +135,7 @@ def _run(job: Job[RunKeys]) -> int:
                     tallies.append(tally)
                     bar.update(task, description=f"{env} {name}")
                     bar.advance(task, len(tally.indices))
-                    make_env = place.factory(factory)
+                    make_env = workers.factory(factory)
                     started = time.perf_counter()
                     with _rollout(make_env, make_agent, tally, job.keys) as rollout:
                         for trajectory in rollout:

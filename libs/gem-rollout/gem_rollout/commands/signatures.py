@@ -46,10 +46,10 @@ def parameters_of(spec: Spec) -> dict[str, Any]:
 
 
 class _UnreadableError(Exception):
-    """The source does not determine what is asked."""
+    """The source does not determine the parameters."""
 
 
-class _Found(NamedTuple):
+class _Definition(NamedTuple):
     """A statement of a module that defines a name.
 
     Args:
@@ -95,13 +95,13 @@ def _defined(node: ast.stmt) -> Iterator[str]:
         yield from (one.id for one in ast.walk(node) if isinstance(one, ast.Name))
 
 
-def _definition(module: str, name: str, depth: int = 0) -> _Found:
+def _definition(module: str, name: str, depth: int = 0) -> _Definition:
     """Return the statement that defines a name; imports of the name are followed."""
     node = _statements(module).get(name)
     if node is None or depth > _MOST_STEPS:
         raise _UnreadableError(f"{module}:{name}")
     if not isinstance(node, ast.ImportFrom):
-        return _Found(module, node, depth)
+        return _Definition(module, node, depth)
     package = ""
     if node.level:
         parts = module.split(".") + ["__init__"] * (_file(module).name == "__init__.py")
@@ -111,7 +111,7 @@ def _definition(module: str, name: str, depth: int = 0) -> _Found:
     return _definition(source, original, depth + 1)
 
 
-def _signature(found: _Found) -> _Parameters:
+def _signature(found: _Definition) -> _Parameters:
     """Return the parameters of a function or class, with their defaults."""
     node = found.node
     if isinstance(node, _Function) and not node.decorator_list:
@@ -132,14 +132,14 @@ def _signature(found: _Found) -> _Parameters:
     return next((one for one in inherited if one), {})
 
 
-def _bases(found: _Found, node: ast.ClassDef) -> Iterator[_Found]:
+def _bases(found: _Definition, node: ast.ClassDef) -> Iterator[_Definition]:
     for base in node.bases:
         if not isinstance(base, ast.Name):
             raise _UnreadableError(ast.unparse(base))
         yield _definition(found.module, base.id, found.depth + 1)
 
 
-def _fields(found: _Found, node: ast.ClassDef) -> _Parameters:
+def _fields(found: _Definition, node: ast.ClassDef) -> _Parameters:
     """Return the fields of a dataclass, those of its bases first."""
     fields: _Parameters = {}
     for base in reversed(list(_bases(found, node))):
@@ -157,7 +157,7 @@ def _fields(found: _Found, node: ast.ClassDef) -> _Parameters:
     return fields
 
 
-def _of_function(found: _Found, node: _Function) -> _Parameters:
+def _of_function(found: _Definition, node: _Function) -> _Parameters:
     arguments = node.args
     if arguments.vararg or arguments.kwarg:  # a signature of its own may say what they hold
         raise _UnreadableError(node.name)
@@ -168,7 +168,7 @@ def _of_function(found: _Found, node: _Function) -> _Parameters:
     return {argument.arg: _value(found, default) for argument, default in pairs}
 
 
-def _value(found: _Found, node: ast.expr | None) -> Any:
+def _value(found: _Definition, node: ast.expr | None) -> Any:
     """Return the value of a default; ``inspect.Parameter.empty`` if there is none."""
     if node is None:
         return inspect.Parameter.empty

@@ -23,7 +23,7 @@ class Deadline:
         self.until = math.inf
         self.missed = False
         self.timeout: asyncio.Timeout | None = None
-        """The timeout of what is awaited."""
+        """The timeout of the current wait."""
         self._turn_seconds = policy.turn_deadline
         self._episode_seconds = policy.episode_deadline
         self._end = math.inf
@@ -50,7 +50,7 @@ class Deadline:
             self._limit_to_episode()
 
     def pause(self) -> None:
-        """Stop the clock of what is awaited."""
+        """Stop the clock of the current wait."""
         if self.until != math.inf and self.timeout is not None:
             self.until = math.inf
             self.timeout.reschedule(None)

@@ -1,4 +1,4 @@
-"""Threads that end what was dropped, where the end may take seconds.
+"""Threads that end dropped objects, which may take seconds.
 
 The garbage collector's thread of ``gem_core.lifetimes`` is there for all, so it must not wait. The
 end of the interpreter waits for these threads, but not for ever.
@@ -43,7 +43,7 @@ _endings = _Endings()
 
 
 def prepare() -> None:
-    """Let the end of the interpreter wait; called before the lifetime of what will be ended."""
+    """Let the interpreter wait at exit; call this before the ``Lifetime`` of an object is made."""
     global _endings  # noqa: PLW0603 - a fork begins anew
     if not _endings.lifetime.is_open:
         _endings = _Endings()

@@ -29,7 +29,7 @@ from gem_rollout.episodes.pool import EnvPool, close_quietly
 from gem_rollout.episodes.report import EnvReport, Report
 from gem_rollout.episodes.runner import Runner
 from gem_rollout.episodes.threads import GRACE, Threads
-from gem_rollout.episodes.whole_episodes import Order, Played, WholeEpisodes
+from gem_rollout.episodes.whole_episodes import Order, PlayedEpisode, WholeEpisodes
 from gem_rollout.records.trajectory import Trajectory
 
 __all__ = ["CLOSING", "PATIENCE", "Engine", "Plan"]
@@ -211,7 +211,7 @@ class Engine:
             close_quietly(self._unclosed.pop())
 
     def close_rest(self, *, are_over: bool = False) -> None:
-        """Close what is left when the event loop is closed, or could not finish ``stop``."""
+        """Close the rest when the event loop is closed, or could not finish ``stop``."""
         self._no_more = self._runner.stopping = True
         self._take_ended(are_over=are_over)
         self._close_unclosed()
@@ -372,7 +372,7 @@ class Engine:
         except (WorkerDiedError, WorkerCallError) as error:
             trajectory.error = error_record(error, "env")
             died = isinstance(error, WorkerDiedError)
-            played = Played(trajectory=trajectory, error=error, made=died)
+            played = PlayedEpisode(trajectory=trajectory, error=error, made=died)
         if not played.made and played.error is not None and component not in self._kinds:
             raise played.error  # no episode can be played: the configuration is wrong
         trajectory, spec = played.trajectory, whole.spec

@@ -17,14 +17,14 @@ from gem_core.specs import check_kwargs
 from gem_rollout.episodes.processes import in_processes
 from gem_workers.pools import POOLS, Pool
 
-__all__ = ["EXECUTOR", "Place", "executor_of"]
+__all__ = ["EXECUTOR", "EpisodeWorkers", "executor_of"]
 
 EXECUTOR: dict[str, Any] = {"play": "auto"}
 """The default of the key ``executor``: without an id, episodes are played in the command itself."""
 
 
-class Place:
-    """Where a command plays the episodes of its environments.
+class EpisodeWorkers:
+    """The workers in which a command plays the episodes of its environments.
 
     Args:
         pool: The workers; None for this process.
@@ -36,20 +36,22 @@ class Place:
         self._play = play
 
     def factory(self, make_env: Callable[[], Env]) -> Any:
-        """Return a function that makes the environment in its place; it keeps the ``spec``."""
+        """Return a function that makes the environment in the workers; it keeps the ``spec``."""
         if self._pool is None:
             return make_env
         return in_processes(make_env, pool=self._pool, play=self._play)
 
     def sources(self, sources: Mapping[str, Component]) -> dict[str, Component]:
-        """Return the environments of a mixture in their place."""
+        """Return the environments of a mixture, made in the workers."""
         return {
             name: replace(one, make_env=self.factory(one.make_env)) for name, one in sources.items()
         }
 
 
 @contextlib.contextmanager
-def executor_of(config: Mapping[str, Any], *, moves_agents: bool = True) -> Iterator[Place]:
+def executor_of(
+    config: Mapping[str, Any], *, moves_agents: bool = True
+) -> Iterator[EpisodeWorkers]:
     """Open the pool that a configuration chooses, and close it at the end.
 
     Args:
@@ -71,12 +73,12 @@ def executor_of(config: Mapping[str, Any], *, moves_agents: bool = True) -> Iter
     if "id" not in kwargs:
         if kwargs:
             raise ConfigError(f"executor needs an id beside {', '.join(kwargs)}: executor=ray.")
-        yield Place(None, play)
+        yield EpisodeWorkers(None, play)
         return
     with results_alone():
         pool = _pool(kwargs)
     with contextlib.closing(pool):
-        yield Place(pool, play if moves_agents else "steps")
+        yield EpisodeWorkers(pool, play if moves_agents else "steps")
 
 
 def _pool(kwargs: dict[str, Any]) -> Pool:

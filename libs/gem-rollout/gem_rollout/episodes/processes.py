@@ -34,7 +34,7 @@ _TARGET = f"{__name__}:play_part"
 _MODULES = (__name__, "gem_rollout.episodes.whole_episodes")
 
 Play = Literal["steps", "episodes", "auto"]
-"""What a worker is asked for: a step, or a whole episode."""
+"""The request to a worker: a step, or a whole episode."""
 
 
 def in_processes(

@@ -69,7 +69,7 @@ class EnvReport:
             self.cost += generation.cost or 0.0
 
     def _add_spent(self, spent: Mapping[str, float]) -> None:
-        """Add the tokens and the cost of models that an environment used, from ``info["spent"]``."""
+        """Add the tokens and the cost of an environment's models, from ``info["spent"]``."""
         self.prompt_tokens += int(spent.get("prompt_tokens", 0))
         self.completion_tokens += int(spent.get("completion_tokens", 0))
         self.cost += spent.get("cost", 0.0)

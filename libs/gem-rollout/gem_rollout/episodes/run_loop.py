@@ -117,7 +117,7 @@ class RunLoop:
             signal.set_wakeup_fd(before)
 
     def wake(self) -> None:
-        """Interrupt what another thread waits for."""
+        """Interrupt the wait of another thread."""
         task = self._waiting
         if task is not None:
             with contextlib.suppress(RuntimeError):  # the loop has just been closed
@@ -182,7 +182,7 @@ class RunLoop:
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
-    """Return an event loop, whose closing in a fork leaves the parent's alone.
+    """Return an event loop that can be closed in a fork without effect on the parent's.
 
     A fork that drops the loop closes it, which takes its sockets out of the selector. An epoll
     object would be shared with the parent, which would then never wake up.
@@ -199,7 +199,7 @@ _listening: list[RunLoop] = []
 
 
 def _handle(number: int, frame: FrameType | None) -> None:
-    """Tell the run that waits, or that waited last; without one, do what Python does."""
+    """Interrupt the run that waits, or else the last one; without runs, act as Python does."""
     _stop_listening()
     if not _listening:
         signal.default_int_handler(number, frame)

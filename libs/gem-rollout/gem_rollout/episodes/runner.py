@@ -170,7 +170,7 @@ KEEPS_VALUES = frozenset(
         Threads.call_inline.__code__,
     )
 )
-"""Code that an exception of Ctrl-C must not break: it may hold what nobody else would close."""
+"""Code that an exception of Ctrl-C must not break: it may hold an unclosed object."""
 
 
 def _close_unused(value: Any) -> None:

@@ -32,7 +32,7 @@ from gem_rollout.records.trajectory import Trajectory
 from gem_workers.pickles import portable
 from gem_workers.pools import Last, Pool
 
-__all__ = ["Cost", "Order", "Played", "WholeEpisodes", "cost_of", "is_movable", "play_whole"]
+__all__ = ["Cost", "Order", "PlayedEpisode", "WholeEpisodes", "cost_of", "is_movable", "play_whole"]
 
 _TARGET = f"{__name__}:play_whole"
 _SNAPSHOT_LIMIT = 100_000
@@ -59,7 +59,7 @@ class Order:
 
 
 @dataclass(kw_only=True)
-class Played:
+class PlayedEpisode:
     """An episode that a worker has played.
 
     Args:
@@ -104,7 +104,7 @@ class WholeEpisodes:
             return self.spec.id
         return getattr(self._make_env, "__name__", type(self._make_env).__name__)
 
-    async def play(self, make_agent: Callable[[], Agent], order: Order) -> Played:
+    async def play(self, make_agent: Callable[[], Agent], order: Order) -> PlayedEpisode:
         """Play an episode.
 
         Raises:
@@ -139,13 +139,13 @@ class WholeEpisodes:
         return self._packed[1:]
 
 
-def _overdue(order: Order) -> Played:
+def _overdue(order: Order) -> PlayedEpisode:
     error = DeadlineError(
         f"The episode did not end within the {order.policy.episode_deadline:g} seconds of "
         f"episode_deadline; its worker was killed."
     )
     order.trajectory.error = error_record(error, "env")
-    return Played(trajectory=order.trajectory, error=error, late=True, abandoned=True)
+    return PlayedEpisode(trajectory=order.trajectory, error=error, late=True, abandoned=True)
 
 
 class _Stack:
@@ -173,7 +173,7 @@ class _Stack:
 
 
 _stacks: dict[bytes, _Stack] = {}
-"""What a worker process has, by key."""
+"""The environments and agents of a worker process, by key."""
 _loop: asyncio.AbstractEventLoop | None = None
 """The event loop of a worker process: connections of agents belong to it."""
 
@@ -187,7 +187,7 @@ def play_whole(key: bytes, blob: bytes, order: Order) -> Any:
         order: The episode.
 
     Returns:
-        ``Played``, in ``Last`` if a step still runs; None if the worker lacks the factories.
+        ``PlayedEpisode``, in ``Last`` if a step still runs; None if the worker lacks the factories.
     """
     global _loop  # noqa: PLW0603 - see above
     if key not in _stacks:
@@ -199,7 +199,7 @@ def play_whole(key: bytes, blob: bytes, order: Order) -> Any:
         order.trajectory.setup_seconds = stack.prepare(fresh=order.trajectory.attempts > 1)
     except Exception as error:  # noqa: BLE001 - raised or recorded in the host
         order.trajectory.error = error_record(error, "env")
-        return Played(trajectory=order.trajectory, error=portable(error), made=False)
+        return PlayedEpisode(trajectory=order.trajectory, error=portable(error), made=False)
     if _loop is None:
         _loop = asyncio.new_event_loop()
     played = _loop.run_until_complete(_played(stack, order))
@@ -209,7 +209,7 @@ def play_whole(key: bytes, blob: bytes, order: Order) -> Any:
     return Last(played) if played.abandoned else played
 
 
-async def _played(stack: _Stack, order: Order) -> Played:
+async def _played(stack: _Stack, order: Order) -> PlayedEpisode:
     env, agent = stack.env, stack.agent
     assert env is not None and agent is not None  # noqa: S101, PT018 - prepared
     policy = order.policy
@@ -225,7 +225,7 @@ async def _played(stack: _Stack, order: Order) -> Played:
     count = getattr(env.unwrapped, "task_count", None)
     if episode.abandoned:
         stack.env = stack.agent = None  # the thread closes them
-    return Played(
+    return PlayedEpisode(
         trajectory=episode.finish(),
         error=episode.error,
         late=episode.deadline.missed,

@@ -126,7 +126,7 @@ class Vision:
         return {**message, "content": shown}
 
     def _without_marks(self, text: str) -> str:
-        """Return a text in which no one else's words look like an image."""
+        """Return a text in which the marks of images are replaced, so that it shows no image."""
         for mark in self._marks:
             text = text.replace(mark, _MARK)
         return text
@@ -165,7 +165,7 @@ class Vision:
         return ids[1:] if end and ids[0] == self.tokenizer.eos_token_id else ids
 
     def tokens_of(self, image: Image) -> int:
-        """Return how many tokens have the features of an image."""
+        """Return the number of tokens that stand for the features of an image."""
         if image not in self._counts:
             self._counts[image] = self.encode(self._mark, [image]).count(self.image_id)
         return self._counts[image]

@@ -68,12 +68,12 @@ def _sounds_secret(name: str) -> bool:
     return bool(_SECRET.search(words)) and not _HARMLESS.search(words)
 
 
-class _Place(NamedTuple):
-    """What is known of a place in a configuration.
+class _Rules(NamedTuple):
+    """The rules for secrets in a part of a configuration.
 
     Args:
-        is_secret: Whether all that is there is secret.
-        keys: Keys of which this is true at any depth below.
+        is_secret: Whether every value of the part is secret.
+        keys: Keys whose values are secret at any depth.
         types: The types of the keys, if it is not a part with an id.
     """
 
@@ -81,18 +81,18 @@ class _Place(NamedTuple):
     keys: frozenset[str] = frozenset()
     types: Mapping[str, Any] = {}
 
-    def at(self, part: Mapping[Any, Any]) -> "_Place":
-        """Return this place with the types of the mapping that is there."""
+    def at(self, part: Mapping[Any, Any]) -> "_Rules":
+        """Return these rules with the types of a mapping."""
         return self._replace(types={**self.types, **_types_of_part(part)})
 
-    def below(self, key: str, value: Any) -> "_Place":
-        """Return the place of a key of the mapping that is here."""
+    def below(self, key: str, value: Any) -> "_Rules":
+        """Return the rules for the value of a key of the mapping."""
         # The name that a user gives a part, such as agent.secret_agent, says nothing.
         is_part = isinstance(value, Mapping) and isinstance(value.get("id"), str)
         if self.is_secret or key in self.keys or (_sounds_secret(key) and not is_part):
-            return _Place(is_secret=True)
+            return _Rules(is_secret=True)
         declared = list(_declared(self.types.get(key)))
-        return _Place(
+        return _Rules(
             is_secret=any(not one.keys for one in declared),
             keys=self.keys.union(*(one.keys for one in declared)),
             types=_types_of(self.types.get(key)),
@@ -143,9 +143,9 @@ _command: ContextVar[type[pydantic.BaseModel] | None] = ContextVar("command", de
 _known: ContextVar[frozenset[str]] = ContextVar("known", default=frozenset())
 
 
-def _root() -> _Place:
-    """Return the place of a whole configuration."""
-    return _Place(types=_types_of(_command.get()))
+def _root() -> _Rules:
+    """Return the rules for a whole configuration."""
+    return _Rules(types=_types_of(_command.get()))
 
 
 class _Redactor:
@@ -159,25 +159,25 @@ class _Redactor:
         self.found: set[str] = set()
         self._text_keys = text_keys
 
-    def value(self, value: Any, place: _Place) -> Any:
+    def value(self, value: Any, rules: _Rules) -> Any:
         """Return a value without secrets."""
         if isinstance(value, Mapping):
-            here = place.at(value)
+            here = rules.at(value)
             return {
                 str(key) if self._text_keys else key: self.value(item, here.below(str(key), item))
                 for key, item in value.items()
             }
         if isinstance(value, list | tuple):
             pairs = zip(["", *value], value, strict=False)
-            return [self._item(previous, item, place) for previous, item in pairs]
-        if place.is_secret:
+            return [self._item(previous, item, rules) for previous, item in pairs]
+        if rules.is_secret:
             return self._hide(value)
         return self._text(value) if isinstance(value, str) else value
 
-    def _item(self, previous: Any, item: Any, place: _Place) -> Any:
+    def _item(self, previous: Any, item: Any, rules: _Rules) -> Any:
         """Return an item of a list, which may be an argument of a program, given the one before."""
-        if place.is_secret or not isinstance(item, str):
-            return self.value(item, place)
+        if rules.is_secret or not isinstance(item, str):
+            return self.value(item, rules)
         follows_flag = isinstance(previous, str) and bool(_FLAG.fullmatch(previous))
         if follows_flag and _sounds_secret(previous):
             return self._hide(item)
@@ -198,10 +198,10 @@ class _Redactor:
         key, equals, text = word.partition("=")
         is_value = _FLAG.fullmatch(previous) and _sounds_secret(previous)
         if is_value or not equals or not _KEY.fullmatch(key):
-            return str(self._item(previous, word, _Place()))
-        place = _place_of(key, config)
+            return str(self._item(previous, word, _Rules()))
+        rules = _rules_for(key, config)
         values = _values_of(word, text)
-        shown = [self.value(value, place) for value in values]
+        shown = [self.value(value, rules) for value in values]
         return word if shown == values else f"{key}={','.join(map(typed, shown))}"
 
     def _text(self, text: str) -> str:
@@ -220,7 +220,7 @@ class _Redactor:
         return f"{sign}{name}={self._hide(value) if _sounds_secret(name) else value}"
 
     def _hide(self, value: Any) -> Any:
-        """Return the replacement of a secret; a value that is none stays as it is."""
+        """Return the mask of a secret; values that cannot be one stay as they are."""
         is_absent = value is None or isinstance(value, bool) or value in ("", HIDDEN)
         if is_absent or _INTERPOLATION.fullmatch(str(value)):
             return value
@@ -228,15 +228,15 @@ class _Redactor:
         return HIDDEN
 
 
-def _place_of(key: str, config: Mapping[str, Any]) -> _Place:
-    """Return the place that an override such as ``agent.openai.api_key`` or ``env@envs.a`` sets."""
+def _rules_for(key: str, config: Mapping[str, Any]) -> _Rules:
+    """Return the rules for an override such as ``agent.openai.api_key`` or ``env@envs.a``."""
     group, _, package = key.lstrip("+~").partition("@")
-    place, here = _root(), config
+    rules, here = _root(), config
     for name in re.split(r"[./]", package or group):
         value = here.get(name)
-        place = place.at(here).below(name, value)
+        rules = rules.at(here).below(name, value)
         here = value if isinstance(value, Mapping) else {}
-    return place
+    return rules
 
 
 def _values_of(word: str, text: str) -> list[Any]:
@@ -335,7 +335,7 @@ def hide(message: str) -> str:
 
 
 def with_hidden(old: Any, new: Any) -> Any:
-    """Return the recorded configuration of a run, with what was hidden in it taken from a new one.
+    """Return the recorded configuration of a run, with its hidden values taken from a new one.
 
     Earlier versions hid more than this one, also within texts. A text of the new configuration is
     taken if it is the recorded one around what was hidden.

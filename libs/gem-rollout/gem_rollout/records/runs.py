@@ -215,6 +215,6 @@ def _replacing(path: Path) -> Iterator[Path]:
 
 
 def _remove_parts(path: Path) -> None:
-    """Remove what killed processes have left of files that were to replace one."""
+    """Remove the incomplete replacements of a file that killed processes have left."""
     for part in path.parent.glob(f".{glob.escape(path.name)}.[0-9]*"):
         part.unlink(missing_ok=True)

@@ -272,7 +272,7 @@ def _to_line(trajectory: Trajectory) -> bytes:
 
 
 def _is_finite(value: Any) -> bool:
-    """Return whether a value holds no NaN and no infinity, which orjson would write as null."""
+    """Return whether a value is without NaN and infinity, which orjson would write as null."""
     if isinstance(value, dict):
         items: Iterable[Any] = value.values()
     elif isinstance(value, list | tuple):

@@ -69,8 +69,8 @@ async def _feed(session: TokenSession, sampled: Sampled | BaseException | None) 
     if not isinstance(sampled, Sampled):
         await session.abort(ReplyError(f"The engine returned {sampled!r} instead of a Sampled."))
         return None
-    turned = await session.feed(sampled.ids, sampled.logprobs, complete=sampled.is_complete)
-    return turned.prompt
+    result = await session.feed(sampled.ids, sampled.logprobs, complete=sampled.is_complete)
+    return result.prompt
 
 
 async def play_batch(
@@ -81,7 +81,7 @@ async def play_batch(
         | Awaitable[Sequence[Sampled | BaseException | None]],
     ],
 ) -> list[Trajectory]:
-    """Play episodes in lock step with a function that samples for many prompts at once.
+    """Play episodes in lock step with a function that samples for many prompts together.
 
     The deadline of a turn does not count the time in which an episode waits for the others.
 

@@ -8,7 +8,7 @@ from gem_core.errors import GemError
 from gem_core.observation import Info
 from gem_rollout.tokens.sampler import Sampled
 
-__all__ = ["Prompt", "ReplyError", "ReplyInterruptedError", "Turned", "checked_reply"]
+__all__ = ["Prompt", "ReplyError", "ReplyInterruptedError", "TurnResult", "checked_reply"]
 
 _ROUNDING = 1e-6
 """How much a log-probability may be above 0."""
@@ -44,7 +44,7 @@ class Prompt(NamedTuple):
     seed: int
 
 
-class Turned(NamedTuple):
+class TurnResult(NamedTuple):
     """The result of a turn.
 
     Args:

@@ -22,7 +22,7 @@ from gem_rollout.episodes.threads import Threads
 from gem_rollout.records.trajectory import Trajectory
 from gem_rollout.tokens.agent import UNLIMITED, OneSequence, TokenAgent
 from gem_rollout.tokens.limits import Limits
-from gem_rollout.tokens.reply import Prompt, ReplyError, Turned, checked_reply
+from gem_rollout.tokens.reply import Prompt, ReplyError, TurnResult, checked_reply
 from gem_rollout.tokens.sampler import Request, Sampled
 from gem_rollout.tokens.transcript import PromptTokens
 
@@ -30,7 +30,7 @@ __all__ = ["TokenSession"]
 
 
 class TokenSession:
-    """An episode that is played by whoever samples the tokens.
+    """An episode whose tokens the caller samples.
 
     Its state, tokens and rewards are those of episode ``index`` of ``collect(..., seed=seed)``.
     Use it in one event loop, and close it if the episode does not reach its end. One that is
@@ -145,8 +145,8 @@ class TokenSession:
         logprobs: Iterable[float | None] | None = None,
         *,
         complete: bool = True,
-    ) -> Turned:
-        """Take the tokens of a reply, step the environment, and return what follows.
+    ) -> TurnResult:
+        """Take the tokens of a reply, step the environment, and return the result.
 
         Args:
             ids: The sampled tokens, with the one that ended the reply.
@@ -165,7 +165,7 @@ class TokenSession:
             raise EpisodeEndedError("There is no prompt to reply to: the episode has ended.")
         if is_over:  # a deadline was missed while the reply was sampled
             self._prompt = None
-            return Turned(0.0, False, False, {}, None, error)
+            return TurnResult(0.0, False, False, {}, None, error)
         turns = len(self.trajectory.turns)
         try:
             reply = checked_reply(
@@ -182,10 +182,10 @@ class TokenSession:
             following = await self._next(reply)
         trajectory = self.trajectory
         if len(trajectory.turns) == turns:
-            return Turned(0.0, False, False, {}, None, trajectory.error)
+            return TurnResult(0.0, False, False, {}, None, trajectory.error)
         turn = trajectory.turns[-1]
         ended = turn.terminated, turn.truncated
-        return Turned(turn.reward, *ended, turn.info, following, trajectory.error)
+        return TurnResult(turn.reward, *ended, turn.info, following, trajectory.error)
 
     async def abort(self, error: BaseException) -> None:
         """End the episode with an error of the engine.
@@ -282,7 +282,7 @@ class _Play:
         self._threads = Threads()
 
     async def run(self, make_env: Callable[[], Env] | None, policy: FaultPolicy, seed: int) -> None:
-        """Play the episode to its end, and close what it used."""
+        """Play the episode to its end, and close its environment."""
         try:
             if make_env is not None:
                 self._env = make_env()

@@ -46,7 +46,7 @@ class Transcript:
         self._ids: list[int] = []
 
     def extends(self, text: str) -> bool:
-        """Return whether a rendered prompt begins with all tokens so far, which are not none."""
+        """Return whether there are tokens, and a rendered prompt begins with all of them."""
         return bool(self._ids) and text.startswith(self._text)
 
     def prompt(self, text: str, images: Sequence[Image] = ()) -> PromptTokens:

@@ -74,8 +74,8 @@ def _played(tensors: Mapping[str, Any] | None, error: BaseException | None) -> P
     return Played([row_of_tensors(tensors)], "row", "")
 
 
-class _Noting(RolloutWorkflow):  # type: ignore[misc]
-    """Keeps what a workflow raises, which AReaL's executor logs only."""
+class _ErrorKeeper(RolloutWorkflow):  # type: ignore[misc]
+    """Keeps the errors of a workflow, which AReaL's executor only logs."""
 
     def __init__(self, workflow: RolloutWorkflow) -> None:
         self.workflow = workflow
@@ -116,7 +116,7 @@ def play(
     executor = WorkflowExecutor(config, engine)
     executor.initialize(train_data_parallel_size=1)
     try:
-        workflows = [_Noting(workflow) for _ in rows]
+        workflows = [_ErrorKeeper(workflow) for _ in rows]
         tasks = [executor.submit(dict(row), one) for row, one in zip(rows, workflows, strict=True)]
         tensors = [executor.wait_for_task(task, timeout=seconds) for task in tasks]
         return [(found, one.error) for found, one in zip(tensors, workflows, strict=True)]

@@ -1,1 +1,1 @@
-"""The contract of adapters for trainers: what a harness is, and the checks of one."""
+"""The contract of adapters for trainers: the harness and its checks."""

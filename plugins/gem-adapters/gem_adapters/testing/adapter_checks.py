@@ -525,7 +525,7 @@ def _within(row: Row, limits: Limits, where: str) -> None:
 
 
 def _error_of(harness: Harness, case: Case) -> str:
-    """Return the message of what a harness raises; empty if it raises nothing."""
+    """Return the message of the error of a harness; empty without one."""
     try:
         played = _play(harness, case)
     except CheckFailedError:

@@ -63,7 +63,7 @@ class _Rules:
         self.number = self.rng.randrange(10**8, 10**9)
         return f"{type(self).__name__} {self.number} {self.label}: name a digit.", {}
 
-    def turned(self, action: Action) -> Step:
+    def take_turn(self, action: Action) -> Step:
         self.turn += 1
         points = _digit(action) + self.turn
         self.total += points
@@ -84,7 +84,7 @@ class Game(_Rules, BaseEnv):
         return self.opening()
 
     def step(self, action: Action) -> Step:
-        step = self.turned(action)
+        step = self.take_turn(action)
         is_won = _digit(action) == self.number % 10
         return step._replace(reward=4.0, terminated=True) if is_won else step
 
@@ -96,7 +96,7 @@ class Turns(Game):
     cut = True
 
     def step(self, action: Action) -> Step:
-        return self.turned(action)
+        return self.take_turn(action)
 
 
 class Failing(Game):
@@ -105,7 +105,7 @@ class Failing(Game):
     def step(self, action: Action) -> Step:
         if self.turn == 1:
             raise RuntimeError("The environment failed in turn 2.")
-        return self.turned(action)
+        return self.take_turn(action)
 
 
 class Asynchronous(_Rules, AsyncEnv):
@@ -117,7 +117,7 @@ class Asynchronous(_Rules, AsyncEnv):
 
     async def step(self, action: Action) -> Step:
         await asyncio.sleep(0.001 * (self.number % 7))
-        return self.turned(action)
+        return self.take_turn(action)
 
 
 class Hanging(Asynchronous):
@@ -126,7 +126,7 @@ class Hanging(Asynchronous):
     async def step(self, action: Action) -> Step:
         if self.turn == 1:
             await asyncio.Event().wait()
-        return self.turned(action)
+        return self.take_turn(action)
 
 
 class Meeting(Asynchronous):

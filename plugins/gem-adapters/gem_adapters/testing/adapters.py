@@ -52,7 +52,7 @@ Misbehaviour = Literal[
     "past_eos",
     "no_eos",
 ]
-"""What a ``ScriptedModel`` does wrong; ``no_eos`` is not wrong, but rare."""
+"""The faults of a ``ScriptedModel``; ``no_eos`` is not a fault, but rare."""
 
 Outcome = Literal["row", "masked", "dropped", "raised"]
 """What became of an episode: rows to train on, rows without a token to train on, no rows, or an
@@ -225,7 +225,7 @@ class Harness(ABC):
     takes: ClassVar[frozenset[str]] = frozenset(
         {"turn_rewards", "token_rewards", "scalar", "logprobs", "limits", "truncated"}
     )
-    """What the framework takes besides token ids and masks."""
+    """The inputs that the framework takes besides token ids and masks."""
     faults: ClassVar[Outcome] = "masked"
     """What becomes of an episode that ends with an error."""
     concurrent: ClassVar[str] = ""

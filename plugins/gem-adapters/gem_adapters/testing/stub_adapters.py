@@ -60,8 +60,8 @@ class PushStub(Harness):
                 if reply is None:
                     await session.abort(ReplyError("The engine returned nothing."))
                     break
-                turned = await session.feed(reply.ids, reply.logprobs, complete=reply.is_complete)
-                prompt = turned.prompt
+                result = await session.feed(reply.ids, reply.logprobs, complete=reply.is_complete)
+                prompt = result.prompt
         finally:
             await session.aclose()
         return played_of(session.trajectory, case)

@@ -9,7 +9,7 @@ from tinker_cookbook.rl.rollout_limits import RolloutLimits
 from tinker_cookbook.rl.types import STOP_METRIC_PREFIX, Env, StepResult, StopReason
 
 from gem_core.errors import ConfigError
-from gem_rollout import FaultPolicy, Prompt, RowEnvs, Turned
+from gem_rollout import FaultPolicy, Prompt, RowEnvs, TurnResult
 
 __all__ = ["GemEnv", "StepReward"]
 
@@ -71,7 +71,7 @@ class GemEnv(Env):  # type: ignore[misc]  # tinker-cookbook is not imported here
             logprobs="optional",  # the group has them, and checks them
             **{"one_sequence": "split", **options},
         )
-        self.rollout_limits = _Room(self)
+        self.rollout_limits = _RemainingTokens(self)
         """What tinker-cookbook reads before each turn."""
         self.prompt: Prompt | None = None
         """What to sample from; None before the first prompt and after the episode."""
@@ -79,7 +79,7 @@ class GemEnv(Env):  # type: ignore[misc]  # tinker-cookbook is not imported here
         self._reward, self._gamma = reward, gamma
 
     async def initial_observation(self) -> tuple[ModelInput, list[str] | list[int]]:
-        """Reset the environment; return the first prompt and what ends a reply.
+        """Reset the environment; return the first prompt and the stop strings or tokens of a reply.
 
         Raises:
             ConfigError: The episode cannot be played.
@@ -99,17 +99,17 @@ class GemEnv(Env):  # type: ignore[misc]  # tinker-cookbook is not imported here
             Exception: The step failed.
         """
         complete = (extra or {}).get("stop_reason", "stop") == "stop"
-        turned = await self.session.feed(action, complete=complete)
-        self.prompt = turned.prompt
+        result = await self.session.feed(action, complete=complete)
+        self.prompt = result.prompt
         observation, stop = self._observed()
         trajectory = self.session.trajectory
         ended = self.prompt is None
         return StepResult(
-            reward=self._rewarded(turned.reward, len(trajectory.turns) - 1, ended=ended),
+            reward=self._rewarded(result.reward, len(trajectory.turns) - 1, ended=ended),
             episode_done=ended,
             next_observation=observation,
             next_stop_condition=stop,
-            metrics=self._ended(turned) if ended else {},
+            metrics=self._ended(result) if ended else {},
             logs={
                 "env": trajectory.env_name,
                 "index": trajectory.index,
@@ -131,18 +131,18 @@ class GemEnv(Env):  # type: ignore[misc]  # tinker-cookbook is not imported here
             return reward if ended else 0.0
         return reward * self._gamma**turn if self._reward == "discounted" else reward
 
-    def _ended(self, turned: Turned) -> dict[str, float]:
+    def _ended(self, result: TurnResult) -> dict[str, float]:
         """Return the metrics of the episode's end."""
         reason = StopReason.COMPLETED
-        if not turned.terminated:
-            is_token_limit = "truncated_by" in turned.info
+        if not result.terminated:
+            is_token_limit = "truncated_by" in result.info
             reason = StopReason.MAX_TOKENS if is_token_limit else StopReason.MAX_TURNS
         success = self.session.trajectory.success
         known = {} if success is None else {"success": float(success)}
         return {f"{STOP_METRIC_PREFIX}{reason}": 1.0, **known}
 
 
-class _Room:
+class _RemainingTokens:
     """``RolloutLimits`` whose tokens for the next turn are those that the session has left."""
 
     def __init__(self, env: GemEnv) -> None:

@@ -80,7 +80,7 @@ def environment_reward(
     envs, background = RowEnvs(config), BackgroundLoop()
 
     async def graded(row: dict[str, Any], text: str) -> float | None:
-        trajectory = await envs.play(row, _Once(text), policy=policy)
+        trajectory = await envs.play(row, _OneAction(text), policy=policy)
         if trajectory.error is not None and trajectory.error["type"] == _SeveralTurnsError.__name__:
             raise ConfigError(trajectory.error["message"])
         return None if trajectory.error is not None else trajectory.episode_return
@@ -105,7 +105,7 @@ class _SeveralTurnsError(ConfigError):
     """The environment asks for a second action."""
 
 
-class _Once(ScriptedAgent):
+class _OneAction(ScriptedAgent):
     """Plays one action."""
 
     def __init__(self, text: str) -> None:

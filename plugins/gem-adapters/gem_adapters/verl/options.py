@@ -34,7 +34,7 @@ class LoopOptions:
     stop: list[str] = field(default_factory=list)
     """Strings that end a reply."""
     turn_tokens: int | None = None
-    """Most tokens of one reply; None for what is left of ``response_length``."""
+    """Most tokens of one reply; None for the rest of ``response_length``."""
     on_error: Literal["record", "retry", "raise"] = "record"
     """What a fault becomes: a masked row, a masked row after ``retries``, or the end of the run."""
     retries: int = 2

@@ -100,7 +100,7 @@ class EpisodeQuery:
         return " AND ".join(sql for sql, _ in conditions), [value for _, value in conditions]
 
     def order(self) -> str:
-        """Return the order as SQL. It is total, so that pages do not overlap."""
+        """Return the total order as SQL, so that pages do not overlap."""
         direction = "DESC" if self.descending else "ASC"
         return f"{SORTS[self.sort]} {direction} NULLS LAST, run {direction}, number {direction}"
 

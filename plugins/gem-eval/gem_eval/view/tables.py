@@ -237,7 +237,7 @@ def _sum(values: Iterable[Any]) -> float:
 
 
 def _total(generations: Iterable[Mapping[str, Any]], key: str) -> float | None:
-    """Return the sum over the generations that have the key; None if none has it."""
+    """Return the sum over the generations that have the key; None without any."""
     known = [value for g in generations if (value := _number(g.get(key))) is not None]
     if not known:
         return None

@@ -72,7 +72,7 @@ class WikiGameEnv(BaseEnv):
     target: Page
     """The page to reach."""
     memory: Variant
-    """What the variant remembers of this episode."""
+    """The variant's memory of this episode."""
     first_link: int
     """The position of the first link that is shown."""
     _steps: Steps

@@ -1,4 +1,4 @@
-"""The texts that a person sees and types in the terminal: numbered links in columns, and short forms."""
+"""The game as a person plays it in the terminal: numbered links in columns, and short forms."""
 
 from typing import TYPE_CHECKING
 from unicodedata import east_asian_width

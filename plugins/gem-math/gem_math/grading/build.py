@@ -81,7 +81,7 @@ def times(first: Node, second: Node) -> Node:
 
 
 def _matrix_product(first: Matrix, second: Matrix) -> Node | None:
-    """Return the product of two matrices of numbers, or None if they are not, or do not fit.
+    """Return the product of two matrices of numbers; None for other or unsuitable matrices.
 
     With letters, the entries of a long product would grow exponentially.
     """
@@ -148,7 +148,7 @@ def with_degrees(node: Node) -> Node:
 
 
 def _without_degrees(node: Node) -> Node | None:
-    """Return an expression in degrees without its degree signs, or None if it is not one."""
+    """Return an expression in degrees without its degree signs; None for other expressions."""
     if not isinstance(node, Apply):
         return None
     if node.operation == "degrees":

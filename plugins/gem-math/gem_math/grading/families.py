@@ -44,7 +44,7 @@ class _Family:
     members: tuple[Node, ...]
     parameter: str
     names: frozenset[Node] = frozenset()
-    """What the members are called, as in ``x = 7k + 3``."""
+    """The names of the members, as ``x`` in ``x = 7k + 3``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ def as_point(answer: Node, gold: Node) -> tuple[Node, Node]:
 
 
 def _like(node: Node, other: Node) -> Node:
-    """Return a node as a point, or as points, if the other one is that."""
+    """Return a node as one or more points, if the other node is one or more points."""
     if isinstance(other, Listing) and all(isinstance(item, Bracketed) for item in other.items):
         return _points(node) or node
     if isinstance(other, Matrix):

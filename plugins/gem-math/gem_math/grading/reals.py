@@ -104,7 +104,7 @@ def _fit_the_same(first: Node, second: Node, name: str, number: int = 0) -> bool
 
 
 def _far_from(values: list[float], others: Iterator[float]) -> Iterator[float]:
-    """Yield the other numbers that are no value with a rounding error."""
+    """Yield the other numbers that differ from all values by more than a rounding error."""
     for other in others:
         if not any(math.isclose(other, value, rel_tol=_NEAR, abs_tol=_NEAR) for value in values):
             yield other

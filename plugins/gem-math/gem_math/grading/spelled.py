@@ -20,14 +20,14 @@ _ORDINALS = (
     *("tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth"),
     *("seventeenth", "eighteenth", "nineteenth"),
 )
-_PLACES = {word: place for place, word in enumerate(_ORDINALS, 1)}
-_PLACES |= {f"{word[:-1]}ieth": value for word, value in _VALUES.items() if value >= 20}
+_NUMBERS = {word: number for number, word in enumerate(_ORDINALS, 1)}
+_NUMBERS |= {f"{word[:-1]}ieth": value for word, value in _VALUES.items() if value >= 20}
 
 
 def spelled_number(text: str) -> Fraction | None:
     """Return the number with a name such as ``twenty-five``, ``two thirds`` or ``seventh``."""
-    if (place := _place(text.lower())) is not None:
-        return Fraction(place)
+    if (number := _ordinal(text.lower())) is not None:
+        return Fraction(number)
     words = [word for word in text.lower().replace("-", " ").split() if word != "and"]
     part = _part(words[-1]) if words else None
     whole = _whole(words[:-1] if part else words)
@@ -36,12 +36,12 @@ def spelled_number(text: str) -> Fraction | None:
     return Fraction(whole, part or 1)
 
 
-def _place(text: str) -> int | None:
+def _ordinal(text: str) -> int | None:
     """Return the number of an ordinal of one word, such as ``seventh`` or ``twenty-first``."""
     tens, _, ones = text.replace(" - ", "-").rpartition("-")
-    if tens in _TENS and _PLACES.get(ones, 10) < 10:
-        return _VALUES[tens] + _PLACES[ones]
-    return None if tens else _PLACES.get(ones)
+    if tens in _TENS and _NUMBERS.get(ones, 10) < 10:
+        return _VALUES[tens] + _NUMBERS[ones]
+    return None if tens else _NUMBERS.get(ones)
 
 
 def _part(word: str) -> int | None:

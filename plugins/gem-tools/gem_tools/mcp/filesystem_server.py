@@ -51,7 +51,7 @@ class Folder:
 
     def write_file(self, path: PathName, content: str) -> str:
         """Write a text file, new or existing. Its folder must exist."""
-        place = self._place(path)
+        place = self._resolved(path)
         if place.is_dir():
             raise ToolError(f"{path!r} is a folder.")
         if not place.parent.is_dir():
@@ -66,7 +66,7 @@ class Folder:
         if count != 1:
             raise ToolError(f"The text to replace occurs {count} times in {path!r}, not once.")
         after = before.replace(old, new)
-        self._place(path).write_text(after, encoding="utf-8")
+        self._resolved(path).write_text(after, encoding="utf-8")
         lines = (before.splitlines(), after.splitlines())
         return "\n".join(difflib.unified_diff(*lines, path, path, lineterm="", n=1))
 
@@ -104,7 +104,7 @@ class Folder:
 
     def create_directory(self, path: PathName) -> str:
         """Create a folder and its parents, if they do not exist."""
-        place = self._place(path)
+        place = self._resolved(path)
         try:
             place.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
@@ -115,7 +115,7 @@ class Folder:
 
     def move_file(self, source: PathName, destination: PathName) -> str:
         """Move or rename a file or folder; there must be nothing at the destination."""
-        start, end = self._existing(source), self._place(destination)
+        start, end = self._existing(source), self._resolved(destination)
         if start == self.root:
             raise ToolError("The root folder cannot be moved.")
         if end.exists():
@@ -127,7 +127,7 @@ class Folder:
 
     def copy_file(self, source: PathName, destination: PathName) -> str:
         """Copy a file; there must be nothing at the destination."""
-        start, end = self._file(source), self._place(destination)
+        start, end = self._file(source), self._resolved(destination)
         if end.exists():
             raise ToolError(f"{destination!r} already exists.")
         if not end.parent.is_dir():
@@ -154,7 +154,7 @@ class Folder:
         size = place.stat().st_size
         return {"kind": "file", "size": size, "lines": len(_text_lines(place))}
 
-    def _place(self, path: str) -> Path:
+    def _resolved(self, path: str) -> Path:
         """Return the absolute path, which must be inside the folder."""
         try:
             place = (self.root / path).resolve()
@@ -165,7 +165,7 @@ class Folder:
         return place
 
     def _existing(self, path: str) -> Path:
-        place = self._place(path)
+        place = self._resolved(path)
         if not place.exists():
             raise ToolError(f"There is no {path!r}.")
         return place

@@ -27,7 +27,7 @@ _NOT_STARTED = 127
 def main(command: list[str]) -> int:
     """Run a command until it exits or the host hangs up; return its exit status."""
     host = os.getppid()
-    stop = _Stop()
+    stop = _EndSignals()
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     try:
@@ -46,7 +46,7 @@ def main(command: list[str]) -> int:
     return server.returncode
 
 
-class _Stop:
+class _EndSignals:
     """Notes the signals that ask the guard to end."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ def _end_all(server: "subprocess.Popen[bytes]") -> None:
 
 
 def _is_left(server: "subprocess.Popen[bytes]") -> bool:
-    """Reap what has ended, and return whether the server or a descendant is left."""
+    """Reap ended processes, and return whether the server or a descendant is left."""
     server.poll()
     with contextlib.suppress(ChildProcessError):
         while server.returncode is not None and os.waitpid(-1, os.WNOHANG)[0]:

@@ -203,13 +203,13 @@ class Session:
 
     async def _hold(self, link: _Link, connect_timeout: float) -> None:
         """Enter a client, and leave it when its link is dropped or the transport fails."""
-        from gem_tools.mcp.transports import Complaints, open_client  # noqa: PLC0415 - the SDK
+        from gem_tools.mcp.transports import StderrTail, open_client  # noqa: PLC0415 - the SDK
 
-        complaints, why = Complaints(), "it was closed"
+        stderr, why = StderrTail(), "it was closed"
         try:
             with link.scope:
                 options = {**self.handlers.options(), "message_handler": self._noticed}
-                async with open_client(self.server, complaints, **options) as client:
+                async with open_client(self.server, stderr, **options) as client:
                     self._known = await _list_offers(client)
                     link.scope.deadline = math.inf
                     link.opened.set_result(client)
@@ -222,7 +222,7 @@ class Session:
             self._drop(link)
             self._links.discard(link)
             if not link.opened.done():
-                link.opened.set_exception(self._lost(why, str(complaints)))
+                link.opened.set_exception(self._lost(why, str(stderr)))
                 link.opened.exception()  # there may be no waiting caller left
 
     async def _noticed(self, message: Any) -> None:
@@ -256,8 +256,8 @@ class Session:
         if link.heard < began:  # a busy server would have answered other calls
             self._drop(link)
 
-    def _lost(self, why: str, complaints: str = "") -> SessionLostError:
-        said = f" It wrote: {complaints}" if complaints else ""
+    def _lost(self, why: str, stderr: str = "") -> SessionLostError:
+        said = f" It wrote: {stderr}" if stderr else ""
         return SessionLostError(
             f"failed to connect to the MCP server {str(self.server)!r} "
             f"({self.server.transport}): {why}.{said}",

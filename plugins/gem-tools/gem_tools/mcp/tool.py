@@ -70,7 +70,7 @@ class _Limits:
                 raise ConfigError(f"{name} must be 0 or more; got {getattr(self, name)!r}.")
 
 
-class _Holding:
+class _ToolSessions:
     """The sessions that one tool uses in one process."""
 
     def __init__(
@@ -103,7 +103,7 @@ class _Holding:
             self.lifetime.check()
 
     def close(self) -> None:
-        """Give them back, and wait until those are closed that nobody uses now."""
+        """Give the sessions back, and wait until unused ones are closed."""
         self.lifetime.end()
         if self._ending is not None and not background.LOOP.is_current:
             wait([self._ending], _CLOSE_SECONDS)
@@ -154,7 +154,7 @@ class MCPTool(BaseTool):
         "_closed",
         "_menu",
         "_handlers",
-        "_holding",
+        "_tool_sessions",
         "_limits",
         "_progress",
         "_servers",
@@ -186,7 +186,7 @@ class MCPTool(BaseTool):
         self._progress = progress_handler
         self.longest_output = longest_output
         self._menu: Menu | None = None
-        self._holding: _Holding | None = None
+        self._tool_sessions: _ToolSessions | None = None
         self._closed = False
         self._servers = read_config(config, auth=auth, headers=headers)
         self._held()
@@ -340,7 +340,7 @@ class MCPTool(BaseTool):
         said = cut(str(error) or type(error).__name__, self.longest_output)
         return error_result(said, **info) if isinstance(error, MCPError) else failed(said, **info)
 
-    def _held(self) -> _Holding:
+    def _held(self) -> _ToolSessions:
         """Return the sessions of this process; a fork has its own.
 
         Raises:
@@ -349,9 +349,9 @@ class MCPTool(BaseTool):
         with _lock:
             if self._closed:
                 raise ClosedError("This MCP tool is closed.")
-            if self._holding is None or self._holding.shared is not sessions():
-                self._holding = _Holding(self, self._servers, self._handlers)
-            return self._holding
+            if self._tool_sessions is None or self._tool_sessions.shared is not sessions():
+                self._tool_sessions = _ToolSessions(self, self._servers, self._handlers)
+            return self._tool_sessions
 
     async def _list(self) -> Menu:
         """Return the tools; the last known ones if a server cannot be reached."""
@@ -393,7 +393,7 @@ class MCPTool(BaseTool):
     def __copy__(self) -> Self:
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
-        twin._holding = None  # each tool counts as a user of the sessions
+        twin._tool_sessions = None  # each tool counts as a user of the sessions
         return twin
 
     def close(self) -> None:
@@ -407,9 +407,9 @@ class MCPTool(BaseTool):
 
     def _give_back(self) -> None:
         with _lock:
-            holding, self._holding = self._holding, None
-        if holding is not None:
-            holding.close()
+            in_use, self._tool_sessions = self._tool_sessions, None
+        if in_use is not None:
+            in_use.close()
 
 
 def _block(text: str) -> tuple[str, str, str] | None:

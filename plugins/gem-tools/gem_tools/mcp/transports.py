@@ -26,7 +26,7 @@ from gem_core.specs import load_entry_point
 from gem_tools.mcp.config import ServerConfig
 from gem_tools.mcp.program import LARGEST_MESSAGE, open_program
 
-__all__ = ["Complaints", "open_client"]
+__all__ = ["StderrTail", "open_client"]
 
 for _name in ("mcp", "client"):  # the SDK's loggers do not print by default
     logging.getLogger(_name).addHandler(logging.NullHandler())
@@ -37,7 +37,7 @@ _IDLE_SECONDS = 3.0
 """Less than the 5 s after which common servers close an idle connection."""
 
 
-class Complaints:
+class StderrTail:
     """The last lines that a server wrote to its standard error."""
 
     def __init__(self) -> None:
@@ -119,19 +119,19 @@ class _LossIsAnAnswer(_Bounded):
 
 @asynccontextmanager
 async def open_client(
-    server: ServerConfig, complaints: Complaints, **options: Any
+    server: ServerConfig, stderr: StderrTail, **options: Any
 ) -> AsyncIterator[Client]:
     """Connect to a server.
 
     Args:
         server: Which one.
-        complaints: Gets what it writes to its standard error.
+        stderr: Gets what it writes to its standard error.
         options: Further arguments of the SDK's ``Client``.
     """
     async with contextlib.AsyncExitStack() as stack:
         target: Any
         if server.transport == "stdio":
-            target = open_program(server, await stack.enter_async_context(complaints.file()))
+            target = open_program(server, await stack.enter_async_context(stderr.file()))
         elif server.transport == "http":
             client = await stack.enter_async_context(_http_client(server))
             target = streamable_http_client(

@@ -81,7 +81,7 @@ def missing_modules(program: Path, *, later: bool = False) -> list[str]:
 
     Args:
         program: The program.
-        later: Also those that it imports later, or that it may do without.
+        later: Also imports that happen later, or are optional.
 
     Raises:
         SyntaxError: This is not a program.
@@ -101,7 +101,7 @@ def missing_modules(program: Path, *, later: bool = False) -> list[str]:
 
 
 def package_of(module: str) -> str:
-    """Return the name under which pip knows a module, as far as that is known."""
+    """Return the name under which pip knows a module; if unknown, its own name with dashes."""
     return _PACKAGES.get(module, module.replace("_", "-"))
 
 

@@ -83,7 +83,7 @@ def _only(folder: Path, pattern: str) -> Path | None:
 
 
 class _Reader:
-    """Reads products, and then the goals of those that were read."""
+    """Reads products, and then their goals."""
 
     def __init__(self, folder: Path, items: Path, synthetic: bool | None) -> None:  # noqa: FBT001
         self._folder = folder

@@ -166,7 +166,7 @@ class GameAdapter(Game, Env):
         return type(self) is self.original and not any(map(callable, self.__dict__.values()))
 
     def sync(self) -> None:
-        """Compute what the game derives from its attributes, which may have been set."""
+        """Compute the values that the game derives from its attributes, which may have been set."""
 
     def _sync_if_needed(self) -> None:
         if not self._is_in_sync:

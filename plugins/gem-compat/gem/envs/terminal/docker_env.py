@@ -264,7 +264,7 @@ def _bash_arguments(arguments: Any) -> tuple[str, float]:
 
 
 def _score(tests: Mapping[str, bool], weights: Mapping[str, float]) -> float:
-    """Return the weighted share of tests that pass; of all alike, if no weight is of one of them.
+    """Return the weighted share of passed tests; equal weights if none belongs to a test.
 
     A name is that of pytest, with or without the file. A test with a weight that has no result has
     failed.

@@ -15,7 +15,7 @@ COMMAND = f"gem-core webshop index {ROOT} {CATALOGUE}"
 
 
 def default_catalogue() -> Path | None:
-    """Return the folder of the catalogue; None if there is neither one nor a database.
+    """Return the folder of the catalogue; None with neither a catalogue nor a database.
 
     Raises:
         ConfigError: There is only a database.
