@@ -22,9 +22,8 @@ LIBRARIES = {
         "gem_core.errors",
         "gem_core.factory",
         "gem_core.info",
-        "gem_workers.machine",
+        "gem_core.lifetimes",
         "gem_core.plugins",
-        "gem_workers.sandbox",
         "gem_core.specs",
         "gem_core.testing",
     ),
@@ -37,11 +36,16 @@ LIBRARIES = {
         "gem_rollout.testing",
     ),
     "gem_tasks": ("gem_tasks.dataset_spec", "gem_tasks.grader"),
-    "gem_workers": ("gem_workers.pools", "gem_workers.testing"),
+    "gem_workers": (
+        "gem_workers.machine",
+        "gem_workers.pools",
+        "gem_workers.sandbox",
+        "gem_workers.testing",
+    ),
 }
 """The core and the libraries: everything in ``__all__`` is public, and so are these modules."""
 PLUGINS = {
-    "gem_adapters": ("gem_adapters.testing.adapters",),
+    "gem_adapters.testing": ("gem_adapters.testing.adapters",),
     "gem_agents": (
         "gem_agents.local_model",
         "gem_agents.template_checks",

@@ -48,7 +48,8 @@ class Generation:
         logprobs: Log-probability of each sampled token, in nats, None for a token whose own is
             unknown; None if all are.
         opens_thought: Whether the prompt ended with ``<think>``, so that the reply begins in a
-            thought. The action has the tag before it.
+            thought. The action has the tag before it, and so has the reply of an agent that renders
+            the chat itself.
         queue_seconds: Wall time before the first request and between attempts.
         model_seconds: Wall time of the attempt that succeeded.
         attempts: Number of requests to the endpoint.

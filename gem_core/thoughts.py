@@ -9,7 +9,7 @@ the tag before the reply (``with_opened_thought``), so that a thought that was c
 import re
 from collections.abc import Iterator
 
-__all__ = ["OPENED_THOUGHT", "after_thoughts", "spoken", "with_opened_thought"]
+__all__ = ["OPENED_THOUGHT", "after_thoughts", "empty_thought", "spoken", "with_opened_thought"]
 
 OPENED_THOUGHT = "<think>"
 """The end of a prompt whose reply begins in a thought."""
@@ -41,6 +41,14 @@ def with_opened_thought(reply: str, prompt: str) -> str:
     """
     opened = _OPENED.search(prompt)
     return reply if opened is None else opened[0] + reply
+
+
+def empty_thought(prompt: str) -> str:
+    """Return the end of a thought if a prompt ends with ``<think>``, and an empty text otherwise.
+
+    It precedes what a program writes in place of a model, which has not thought.
+    """
+    return f"\n{_CLOSE}\n\n" if _OPENED.search(prompt) else ""
 
 
 def after_thoughts(text: str) -> int:

@@ -19,6 +19,7 @@ from gem_core.maybe_async import is_awaitable
 from gem_core.mixture import MixtureEnv
 from gem_core.observation import Action, Info, Observation, text_of, visible_text, with_text
 from gem_core.seeding import child_seed
+from gem_core.thoughts import empty_thought
 from gem_core.wrappers.history import HistoryWrapper
 from gem_rollout import Trajectory, collect
 from gem_rollout.episodes.components import Environments
@@ -30,6 +31,8 @@ AGENT = "demonstrator"
 """The name of the agent in trajectories."""
 
 _NO_LIMIT = 2**31
+_TAIL = 16
+"""Tokens of the end of a prompt in which ``<think>`` would be."""
 
 
 def demonstrations(
@@ -234,13 +237,15 @@ class ScriptedModel:
     async def submit(self, request: Any) -> _ScriptedReply:
         """Return the tokens of the text and of the end of a reply.
 
-        A text that contains a string of ``stop`` ends there, as a model's reply would.
+        A text that contains a string of ``stop`` ends there, as a model's reply would. If the
+        prompt has opened a thought, the text follows an empty one.
 
         Raises:
             DataError: There are more tokens than the request allows.
         """
         ends = [at + len(one) for one in request.stop if (at := self.text.find(one)) >= 0]
         text = self.text[: min(ends)] if ends else self.text
+        text = empty_thought(self.tokenizer.decode(request.ids[-_TAIL:])) + text
         # Special tokens within the text are encoded as plain text: they would end the reply.
         ids = self.tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
         if not ends:

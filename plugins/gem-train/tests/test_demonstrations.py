@@ -68,6 +68,16 @@ def play(factory, tokenizer, episodes=1, **options):
     )
 
 
+def test_a_demonstration_follows_an_empty_thought_if_the_template_has_opened_one():
+    opens = CHAT_TEMPLATE + "{% if add_generation_prompt %}<think>{% endif %}"
+    tokenizer = make_tiny_tokenizer(pieces=PIECES, context=2**20, chat_template=opens)
+    (one,) = play(make_factory(GAME), tokenizer)
+    assert one.success
+    for turn in one.turns:
+        assert turn.generation.reply["content"].startswith("<think>\n</think>\n\n\\boxed{")
+        assert not turn.info.get("format_error")
+
+
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=30) | st.sampled_from(
     ["\\boxed{10}", "<|im_end|>", "a<|im_start|>b", "<|endoftext|>", "", " x ", "CRANE 漢字 é\n"]
 )

@@ -185,7 +185,8 @@ class TokenAgent(BaseAgent):
         self._transcript.add_reply(sampled.ids)
         said = self._sampler.text_of(sampled)
         action = with_opened_thought(said, text)
-        reply = {"role": "assistant", "content": said}
+        # Templates that keep replies as they are then render the tokens that the model has seen.
+        reply = {"role": "assistant", "content": action}
         extends = prompt.extends and known > 0
         generation = Generation(
             messages=self._messages[known:] if extends else list(self._messages),
