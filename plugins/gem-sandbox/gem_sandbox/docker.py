@@ -14,7 +14,6 @@ import functools
 import os
 import random
 import socket
-import struct
 import tempfile
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from gem_core.errors import ConfigError, SandboxError
 from gem_core.lifetimes import Lock
 from gem_core.records import json_value
+from gem_sandbox.docker_connection import raw_socket, take_frames
 from gem_sandbox.image import DEFAULT_IMAGE, image_environment, write_image
 from gem_sandbox.owners import identity, is_orphaned
 from gem_sandbox.runner import WRITE_SECONDS, Channel, Launcher, runner_arguments
@@ -40,7 +40,6 @@ _RUNNER_MEMORY = 64 << 20
 _MAX_PROCESSES = 512
 _WRITABLE = ("/tmp", "/dev/shm")  # noqa: S108 - the container's
 _STDERR = 2
-_HEADER = struct.Struct("!B3xI")
 _NO_SYSTEM_V = {
     "kernel.shmmni": "0",
     "kernel.msgmni": "0",
@@ -188,7 +187,7 @@ class ContainerChannel(Channel):
         streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
         try:
             self._stream = self._api.attach_socket(self._id, streams)
-            self._socket: socket.socket = getattr(self._stream, "_sock", self._stream)
+            self._socket = raw_socket(self._stream)
             container.start()
         except BaseException:
             self._remove()
@@ -216,16 +215,10 @@ class ContainerChannel(Channel):
                 return output
 
     def _take_stdout(self) -> bytes:
-        """Return the stdout received so far; the engine sends frames of stdout or stderr."""
+        """Return the standard output received so far, and keep the end of standard error."""
         output = bytearray()
-        while len(self._received) >= _HEADER.size:
-            stream, length = _HEADER.unpack_from(self._received)
-            end = _HEADER.size + length
-            if len(self._received) < end:
-                break
-            body = self._received[_HEADER.size : end]
-            del self._received[:end]
-            if stream == _STDERR:
+        for number, body in take_frames(self._received):
+            if number == _STDERR:
                 self._stderr = (self._stderr + body)[-2000:]
             else:
                 output += body

@@ -89,7 +89,7 @@ class Channel(ABC):
         """Allow the following programs this many bytes of memory in total."""
 
     def stderr(self) -> str:
-        """Return what the runner wrote to stderr."""
+        """Return the standard error of the runner."""
         return ""
 
 

@@ -14,7 +14,7 @@ _SHORTAGES = {
 
 
 def shortage(error: BaseException | None) -> str:
-    """Return what the host has run out of if that is behind an error, otherwise nothing."""
+    """Return the shortage of the host that caused an error; empty if it has another cause."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _SHORTAGES:
             return f"{_SHORTAGES[error.errno]}: {error}"

@@ -298,7 +298,7 @@ def _inode(path: Path) -> tuple[int, int]:
 
 
 def _marks() -> list[tuple[int, ...]]:
-    """Return what programs might change of files that they share with the host."""
+    """Return the attributes of shared files that programs might change."""
     # Other programs of the host use /dev/null and /dev/full in many ways.
     found = (path.stat() for path in (*LIBRARIES, Path("/dev/zero"), Path("/dev/urandom")))
     return [(each.st_mode, each.st_uid, each.st_gid, each.st_ctime_ns) for each in found]
@@ -393,7 +393,7 @@ def _zombies() -> set[int]:
 
 
 def leftovers(backend: str, before: Before) -> list[str]:
-    """Return what is left of programs after there was time to clean up."""
+    """Return the processes that are left after there was time to clean up."""
     end = time.monotonic() + CLEANUP_SECONDS
     while True:
         zombies = sorted(_zombies() - before.zombies)
@@ -406,7 +406,7 @@ def leftovers(backend: str, before: Before) -> list[str]:
 
 
 def header(path: Path) -> tuple[str, str]:
-    """Return what a program tries, and what success would be."""
+    """Return the aim of a program, and the sign of its success."""
     lines = path.read_text().splitlines()
     return lines[0].removeprefix("# Tries: "), lines[1].removeprefix("# Success: ")
 

@@ -26,7 +26,7 @@ def why_not_local() -> str:
 
 @functools.cache
 def controllers() -> frozenset[str]:
-    """Return what control groups can limit here."""
+    """Return the controllers of control groups that can be used here."""
     return frozenset(Groups().controllers)
 
 

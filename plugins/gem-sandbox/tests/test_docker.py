@@ -135,7 +135,7 @@ def test_a_session_whose_container_was_removed_says_so(client: Any, sandbox: San
 
 def test_nothing_outlives_a_host_that_is_killed(client: Any) -> None:
     code = (
-        "import gem_core\n"
+        "import gem_workers\n"
         "from gem_workers.sandbox import Program\n"
         "from gem_sandbox.docker import connect, owned\n"
         "sandbox = gem_workers.make_sandbox('docker')\n"

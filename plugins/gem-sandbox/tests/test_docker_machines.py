@@ -266,7 +266,7 @@ def test_a_snapshot_ends_with_its_owner(client):
 
 def test_nothing_is_left_of_an_owner_that_is_killed(client):
     code = (
-        "import os, gem_core\n"
+        "import os, gem_workers\n"
         "machine = gem_workers.make_machine('docker')\n"
         "machine.shell().send('setsid sleep 99 & sleep 98 &')\n"
         "snapshot = machine.snapshot()\n"

@@ -105,7 +105,7 @@ def wait_until_gone(server):
 
 
 OWNER = """
-import gem_core, os, time
+import gem_workers, os, time
 machines = [gem_workers.make_machine("local") for _ in range(3)]
 machines[0].close()
 machines[1].shell().send("sleep 600 &")

@@ -176,7 +176,7 @@ def test_nothing_is_left_of_a_machine_whose_owner_ends(subtests):
     for how, ending in endings.items():
         mark = f"sleep 9{os.getpid()}{len(owners)}"
         script = (
-            "import gc, os, gem_core\n"
+            "import gc, os, gem_workers\n"
             "machine = gem_workers.make_machine('local')\n"
             f"machine.shell().send('setsid {mark} & (setsid {mark} &)')\n"
             f"{ending}\n"

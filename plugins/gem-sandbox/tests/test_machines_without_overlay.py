@@ -135,7 +135,7 @@ cd {0}/over; mkdir one two u1 w1 u2 w2
 mount -t overlay none -o userxattr,lowerdir={0}/root,upperdir=$PWD/u1,workdir=$PWD/w1 one
 mount -t overlay none -o userxattr,lowerdir=one,upperdir=$PWD/u2,workdir=$PWD/w2 two
 exec {1} -c '
-from gem_core import MachineSpec, make_machine
+from gem_workers.machine import MachineSpec, make_machine
 with make_machine("local", MachineSpec(image="{0}/over/two", workdir="/app")) as machine:
     print(machine.run("echo 1 > f; echo $(<f); echo 2 > /usr/new"))
 '

@@ -134,7 +134,7 @@ def test_a_runner_that_is_killed_at_work_ends_only_its_run(tmp_path: Path) -> No
 def test_nothing_outlives_a_host_that_is_killed() -> None:
     code = (
         "import warnings; warnings.simplefilter('ignore')\n"
-        "import gem_core, sys\n"
+        "import gem_workers, sys\n"
         "sandbox = gem_workers.make_sandbox('process')\n"
         "session = sandbox.session()\n"
         f"sys.stdout.write(session.run({WHERE!r}).stdout); sys.stdout.flush()\n"

@@ -15,7 +15,7 @@ RUN = """
 import resource, sys
 limit = tuple(map(int, sys.argv[1:]))
 resource.setrlimit(resource.RLIMIT_NOFILE, limit)
-from gem_core import Program, make_sandbox
+from gem_workers import Program, make_sandbox
 from gem_core.errors import SandboxError
 try:
     print(make_sandbox("warm").run(Program("print(42)")).stdout)

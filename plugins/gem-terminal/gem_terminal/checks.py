@@ -94,7 +94,7 @@ def _give_to_other_user(machine: Machine) -> str:
 
 
 def _ask(machine: Machine, code: str, given: Any) -> Any:
-    """Return what a Python program of the image finds."""
+    """Return the answer of a program, run by the Python of the image."""
     program = shlex.quote(_ASK.format(code=code))
     done = machine.run(
         f"exec python3 -I -S -c {program}",

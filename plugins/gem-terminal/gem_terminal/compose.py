@@ -2,47 +2,108 @@
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from gem_core.errors import ConfigError
-from gem_terminal.fields import Fields, number_of, size_of, variables_of
+from gem_terminal.fields import Fields, Number, Scalar, Size, User, Variables
 from gem_terminal.task import UnsupportedTaskError
 from gem_workers.untrusted_files import read_text
 
 __all__ = ["Service", "parse_yaml", "read_compose", "read_yaml"]
 
 _NEEDS_ENGINE = ("cap_add", "devices", "gpus", "privileged", "runtime")
+_NO_EFFECT = ("container_name", "stdin_open", "tty", "init", "restart", "pull_policy")
 _IDLE = ("sleep infinity", "tail -f /dev/null", "sleep 365d", "bash", "sh")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Service:
-    """What a service of a compose file says about its container.
+def _without_variable(value: Any) -> str | None:
+    """Return a limit as a text; None if there is none, or a variable has it."""
+    return None if not value or "$" in str(value) else str(value)
 
-    Args:
-        image: The image's name; empty if it is built, or named by a variable.
-        context: The folder of the Dockerfile, relative to that of the compose file; None if no
-            image is built.
-        env: Environment variables.
-        workdir: The working directory; empty if it does not say.
-        user: The user; empty if it does not say.
-        cpus: The processors that it may use; None if it does not say.
-        memory: The bytes of memory that it may use; None if it does not say.
-        unread: Names of fields that are not used.
-    """
 
-    image: str
-    context: str | None
-    env: Mapping[str, str]
-    workdir: str
-    user: str
-    cpus: float | None
-    memory: int | None
-    unread: tuple[str, ...]
+def _number(value: Any) -> float | None:
+    text = _without_variable(value)
+    return None if text is None else float(text)
+
+
+def _texts(values: Any) -> Any:
+    """Return environment variables as a table of texts; those of a list have ``=`` in them."""
+    if isinstance(values, list):
+        values = {name: value for name, _, value in (str(line).partition("=") for line in values)}
+    if not isinstance(values, dict):
+        raise ValueError("must be a list or a table")  # noqa: TRY004 - pydantic adds the path
+    return {str(key): "" if value is None else str(value) for key, value in values.items()}
+
+
+class _Limits(Fields):
+    cpus: Annotated[Number | None, BeforeValidator(_number)] = None
+    memory: Annotated[Size | None, BeforeValidator(_without_variable)] = None
+
+
+class _Reservations(Fields):
+    devices: Any = None
+
+
+class _Resources(Fields):
+    limits: _Limits = _Limits()
+    reservations: _Reservations = _Reservations()
+
+
+class _Deploy(Fields):
+    resources: _Resources = _Resources()
+
+
+class _Build(Fields):
+    short_for = "context"
+    context: str = "."
+    dockerfile: str = "Dockerfile"
+
+
+class Service(Fields):
+    """A service of a compose file; by itself, one that says nothing about its container."""
+
+    image: Annotated[str, AfterValidator(lambda name: _without_variable(name) or "")] = ""
+    build: _Build | None = None
+    command: str | list[Scalar] = ""
+    entrypoint: str | list[Scalar] = ""
+    environment: Annotated[Variables, BeforeValidator(_texts)] = Field(default_factory=dict)
+    working_dir: str = ""
+    user: User = ""
+    deploy: _Deploy = _Deploy()
+    volumes: list[Any] = Field(default_factory=list)
+
+    @property
+    def user_name(self) -> str:
+        """The user without the group; empty if it does not say."""
+        return self.user.partition(":")[0]
+
+    @property
+    def limits(self) -> _Limits:
+        """The processors and the memory that it may use."""
+        return self.deploy.resources.limits
+
+    @property
+    def context(self) -> str | None:
+        """The folder of the Dockerfile, relative to the compose file; None without a build."""
+        context = None if self.build is None else self.build.context
+        return "." if context and "$" in context else context
+
+    def unread(self, path: str = "") -> tuple[str, ...]:
+        """Return the fields that have an effect, and not here: not volumes with the logs alone."""
+        found = super().unread(path)
+        others = [one for one in self.volumes if not isinstance(one, str) or one[:2] != "${"]
+        return (
+            *(name for name in found if name.removeprefix(path) not in _NO_EFFECT),
+            *([f"{path}volumes"] if others else ()),
+        )
+
+
+class _Compose(Fields):
+    services: dict[str, Any] = Field(default_factory=dict)
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]
@@ -81,8 +142,10 @@ def parse_yaml(text: str, what: str) -> Any:
         raise ConfigError(f"{what} cannot be parsed as YAML: {reason[:300]}") from error
 
 
-def read_compose(folder: Path, name: str, variables: Mapping[str, str]) -> Service:
-    """Return the service of a compose file.
+def read_compose(
+    folder: Path, name: str, variables: Mapping[str, str]
+) -> tuple[Service, tuple[str, ...]]:
+    """Return the service of a compose file, and the paths of the fields that are not used.
 
     Args:
         folder: The folder of the compose file.
@@ -93,86 +156,31 @@ def read_compose(folder: Path, name: str, variables: Mapping[str, str]) -> Servi
         ConfigError: The file is missing or malformed.
         UnsupportedTaskError: There are several services, or one needs a container engine.
     """
-    top = Fields(read_yaml(folder, name), name)
-    services = top.table("services").rest()
-    if len(services) != 1:
+    top = _Compose.checked(read_yaml(folder, name), name)
+    if len(top.services) != 1:
         raise UnsupportedTaskError(
-            f"{name} has {len(services)} services; a machine has room for one."
+            f"{name} has {len(top.services)} services; a machine has room for one."
         )
-    [(service_name, values)] = services.items()
-    fields = Fields(values, f"{name}: services.{service_name}")
+    [(service_name, values)] = top.services.items()
+    path = f"{name}: services.{service_name}"
+    service = Service.checked(values, path, variables)
+    _refuse_engine(service, name)
+    return service, (*top.unread(f"{name}: "), *service.unread(f"{path}."))
+
+
+def _refuse_engine(service: Service, name: str) -> None:
+    """Refuse a service that needs a container engine, or does more than keep a container alive."""
     for key in _NEEDS_ENGINE:
-        if fields.anything(key):
+        if (service.model_extra or {}).get(key):
             raise UnsupportedTaskError(f"{name} needs a container engine: {key}.")
-    context, unread = _context(fields)
-    image = fields.text("image")
-    _check_command(fields, name)
-    env = _environment(fields, variables)
-    cpus, memory, not_read = _limits(fields)
-    for key in ("container_name", "build", "stdin_open", "tty", "init", "restart", "pull_policy"):
-        fields.anything(key)
-    return Service(
-        image="" if "$" in image else image,
-        context=context,
-        env=env,
-        workdir=fields.text("working_dir"),
-        user=(fields.user("user") or "").partition(":")[0],
-        cpus=cpus,
-        memory=memory,
-        unread=(*top.left(), *unread, *not_read, *_without_log_volumes(fields)),
-    )
-
-
-def _context(fields: Fields) -> tuple[str | None, tuple[str, ...]]:
-    build = fields.take("build", "a folder or a table", str, dict)
-    if build is None:
-        return None, ()
-    table = Fields({"context": build} if isinstance(build, str) else build, "build")
-    context = table.text("context", ".")
-    dockerfile = table.text("dockerfile", "Dockerfile")
-    if posixpath.normpath(dockerfile) != "Dockerfile":
+    if service.deploy.resources.reservations.devices:
+        raise UnsupportedTaskError("The task reserves devices, such as a GPU.")
+    if service.build and posixpath.normpath(service.build.dockerfile) != "Dockerfile":
         raise UnsupportedTaskError(
-            f"The image is built from {dockerfile!r}, not from 'Dockerfile'."
+            f"The image is built from {service.build.dockerfile!r}, not from 'Dockerfile'."
         )
-    return "." if "$" in context else context, table.left()
-
-
-def _check_command(fields: Fields, name: str) -> None:
-    """Refuse a command that does more than keep the container alive."""
-    for key in ("command", "entrypoint"):
-        value = fields.take(key, "a text or a list", str, list)
+    for value in (service.command, service.entrypoint):
         words = value if isinstance(value, list) else [value or "bash"]
         line = " ".join(map(str, words)).strip()
         if line and not line.endswith(_IDLE):
             raise UnsupportedTaskError(f"{name} starts the container with {line[:80]!r}.")
-
-
-def _limits(fields: Fields) -> tuple[float | None, int | None, tuple[str, ...]]:
-    deploy = fields.table("deploy")
-    resources = deploy.table("resources")
-    limits, reserved = resources.table("limits"), resources.table("reservations")
-    if reserved.anything("devices"):
-        raise UnsupportedTaskError("The task reserves devices, such as a GPU.")
-    cpus, memory = (str(limits.anything(key) or "$") for key in ("cpus", "memory"))
-    left = (*deploy.left(), *resources.left(), *limits.left(), *reserved.left())
-    return (
-        None if "$" in cpus else number_of(cpus, "limits.cpus"),
-        None if "$" in memory else size_of(memory, "limits.memory"),
-        left,
-    )
-
-
-def _environment(fields: Fields, variables: Mapping[str, str]) -> dict[str, str]:
-    values = fields.take("environment", "a list or a table", list, dict, default={})
-    if isinstance(values, list):
-        pairs = [str(line).partition("=") for line in values]
-        values = {name: value for name, _, value in pairs}
-    texts = {str(key): "" if value is None else str(value) for key, value in values.items()}
-    return variables_of(texts, variables, "environment")
-
-
-def _without_log_volumes(fields: Fields) -> tuple[str, ...]:
-    """Return the fields left, without volumes that only bring the logs to the host."""
-    volumes = fields.items("volumes")
-    others = [volume for volume in volumes if not str(volume).startswith("${")]
-    return fields.left() + (("volumes",) if others else ())

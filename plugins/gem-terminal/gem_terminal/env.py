@@ -374,7 +374,7 @@ class TerminalEnv(BaseEnv):
         return output, {"output": output, "ok": not problem}
 
     def _observation(self, reading: Reading, outputs: list[str], info: Info) -> str:
-        """Return what the agent sees of the outputs, and note it as messages for a chat."""
+        """Return the observation of the outputs, and note it as messages for a chat."""
         if not reading.requests:
             return _NO_COMMAND if self._format is None else _NO_CALL
         skipped = [_SKIPPED] * (len(reading.requests) - len(outputs))
@@ -458,19 +458,17 @@ class SolutionOracle(BaseAgent):
         if not self._has_begun:
             self._has_begun = True
             return str(self._env.solution())
-        if self._env.is_running:
-            return _block("")
-        return _block(_FINISH)
+        return _block("" if self._env.is_running else _FINISH)
 
 
 def _agents_machine(task: TerminalTask) -> MachineSpec:
-    """Return what the machine of the agent starts with."""
+    """Return the specification of the agent's machine."""
     spec = task.machine
     return spec if task.agent_user is None else dataclasses.replace(spec, user=task.agent_user)
 
 
 def _write_as_user(machine: Machine, path: str, content: str) -> str:
-    """Write a file with the rights of the machine's user; return what went wrong."""
+    """Write a file with the rights of the machine's user; return the error, empty for none."""
     place = shlex.quote(path)
     script = f'mkdir -p -- "$(dirname -- {place})" && cat > {place}'
     return machine.run(script, stdin=content, cwd="/").stderr.strip()
@@ -496,6 +494,6 @@ def _shown(result: ShellResult, waited: float) -> str:
 
 
 def _printed(result: ShellResult) -> str:
-    """Return what a command printed, as lines without escapes."""
+    """Return the output of a command as lines without escapes."""
     text = plain_text(result.text)
     return f"{text}\n" if text and not text.endswith("\n") else text

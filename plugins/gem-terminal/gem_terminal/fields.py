@@ -1,132 +1,113 @@
-"""Checked reading of tables that anybody may have written, such as those of a ``task.toml``."""
+"""Checked tables that anybody may have written; every error names the file and the field."""
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, ClassVar, Self
 
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+
+from gem_core.config import describe_validation_error
 from gem_core.errors import ConfigError
 
-__all__ = ["Fields", "expand", "number_of", "size_of", "variables_of"]
+__all__ = ["Amount", "Count", "Fields", "Number", "Scalar", "Size", "User", "Variables"]
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?:(:?-)([^}]*))?\}")
 _SIZE = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*([KMGT])(?:i?B)?", re.IGNORECASE)
-_LARGEST = 1 << 53
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_LONGEST = 80  # characters of a value in a message
 
 
-class Fields:
-    """The fields of a table. Each is taken by its name and type; ``left`` names the others.
+class Fields(BaseModel):
+    """A table; no value is converted, null means the default, and unknown fields are kept."""
 
-    Args:
-        values: The table.
-        name: Its name, for messages; empty for the top of the file.
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+    short_for: ClassVar[str] = ""
+    """The field that a text in the place of the table stands for; empty if there is none."""
+    takes_all: ClassVar[bool] = False
+    """Whether unknown fields are used too."""
 
-    Raises:
-        ConfigError: This is not a table with names as keys.
-    """
+    @model_validator(mode="before")
+    @classmethod
+    def _table(cls, value: Any) -> Any:
+        if cls.short_for and isinstance(value, str):
+            return {cls.short_for: value}
+        if not isinstance(value, dict):
+            raise ValueError("must be a table")  # noqa: TRY004 - pydantic adds the path
+        return {key: each for key, each in value.items() if each is not None}
 
-    def __init__(self, values: Any, name: str = "") -> None:
-        if not isinstance(values, Mapping) or not all(isinstance(key, str) for key in values):
-            raise ConfigError(f"{name or 'The file'} must be a table; got {_short(values)}.")
-        self._values = dict(values)
-        self._name = name
+    @classmethod
+    def checked(cls, value: Any, where: str, variables: Mapping[str, str] | None = None) -> Self:
+        """Return a table as this type.
 
-    def _path(self, key: str) -> str:
-        return f"{self._name}.{key}" if self._name else key
-
-    def take(self, key: str, kind: str, *types: type, default: Any = None) -> Any:
-        """Return a field's value and forget it; the default if it is absent or null.
+        Args:
+            value: The table, as TOML or YAML has it.
+            where: The file, as the start of a message.
+            variables: The values of ``${NAME}`` in environment variables.
 
         Raises:
-            ConfigError: The value has none of the types; ``kind`` says what was expected.
+            ConfigError: It does not have this type. The message is about the first problem.
         """
-        value = self.anything(key)
-        if value is None:
-            return default
-        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
-            raise ConfigError(f"{self._path(key)} must be {kind}; got {_short(value)}.")
-        return value
+        try:
+            return cls.model_validate(value, context=variables)
+        except (ValidationError, RecursionError) as error:
+            raise ConfigError(f"{where}: {_problem(error)}.") from error
 
-    def anything(self, key: str) -> Any:
-        """Return a field's value, of any type, and forget it; None if it is absent."""
-        return self._values.pop(key, None)
-
-    def text(self, key: str, default: str = "") -> str:
-        """Take a text."""
-        return str(self.take(key, "a text", str, default=default))
-
-    def flag(self, key: str, *, default: bool) -> bool:
-        """Take true or false."""
-        return bool(self.take(key, "true or false", bool, default=default))
-
-    def number(self, key: str, default: float, *, minimum: float = 0.0) -> float:
-        """Take a finite number that is above the minimum."""
-        value = self.take(key, "a number", int, float, default=default)
-        if not minimum < value < _LARGEST:
-            raise ConfigError(
-                f"{self._path(key)} must be a number above {minimum:g}; got {_short(value)}."
-            )
-        return float(value)
-
-    def count(self, key: str, default: int) -> int:
-        """Take a whole number of 0 or more."""
-        value = self.take(key, "a whole number", int, default=default)
-        if not 0 <= value < _LARGEST:
-            raise ConfigError(
-                f"{self._path(key)} must be a whole number of 0 or more; got {_short(value)}."
-            )
-        return int(value)
-
-    def items(self, key: str) -> list[Any]:
-        """Take a list; an empty one if it is absent."""
-        return list(self.take(key, "a list", list, default=()))
-
-    def table(self, key: str) -> "Fields":
-        """Take a table; an empty one if it is absent."""
-        return Fields(self.take(key, "a table", dict, default={}), self._path(key))
-
-    def variables(self, key: str, known: Mapping[str, str]) -> dict[str, str]:
-        """Take environment variables, and expand them."""
-        values = self.take(key, "a table", dict, default={})
-        fields = Fields(values, self._path(key))
-        return variables_of({name: fields.text(name) for name in values}, known, self._path(key))
-
-    def user(self, key: str) -> str | None:
-        """Take the name or the number of a user."""
-        value = self.take(key, "the name or number of a user", str, int)
-        return None if value in {None, ""} else str(value)
-
-    def rest(self) -> dict[str, Any]:
-        """Take all fields that are left."""
-        values, self._values = self._values, {}
-        return values
-
-    def left(self) -> tuple[str, ...]:
-        """Return the names of the fields that nobody took."""
-        return tuple(map(self._path, self._values))
+    def unread(self, path: str = "") -> tuple[str, ...]:
+        """Return the paths of the unknown fields, also of tables below; ``path`` precedes each."""
+        unknown = () if self.takes_all else self.model_extra or ()
+        found = [f"{path}{name}" for name in unknown]
+        for name, field in type(self).model_fields.items():
+            if isinstance(table := getattr(self, name), Fields):
+                found += table.unread(f"{path}{field.alias or name}.")
+        return tuple(found)
 
 
-def variables_of(values: Mapping[str, str], known: Mapping[str, str], name: str) -> dict[str, str]:
-    """Return environment variables with ``${NAME}`` expanded in their values; see ``expand``.
-
-    Raises:
-        ConfigError: A variable cannot have such a name or value.
-    """
-    found = {key: expand(value, known, f"{name}.{key}") for key, value in values.items()}
-    for key, value in found.items():
-        if not key or "=" in key or "\0" in key + value:
-            raise ConfigError(f"{name} has a name or value that is not valid: {_short(key)}.")
-    return found
+def _problem(error: Exception) -> str:
+    """Return the first problem, with its path and a value that is short enough."""
+    if not isinstance(error, ValidationError):
+        return "it is nested too deeply"
+    try:
+        problem, _, value = describe_validation_error(error)[0].partition("; got ")
+    except (RecursionError, ValueError):  # nested too deeply; an int of too many digits
+        return "it has a value that cannot be used"
+    return f"{problem}; got {value}" if 0 < len(value) <= _LONGEST else problem
 
 
-def expand(text: str, variables: Mapping[str, str], name: str) -> str:
+def _scalar(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError("must be a text or a number")  # noqa: TRY004 - pydantic adds the path
+    str(value)  # an int of too many digits is a ValueError
+    return value
+
+
+def _user(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError("must be the name or number of a user")  # noqa: TRY004 - as above
+    return str(value)
+
+
+def _size(text: Any) -> int:
+    match = _SIZE.fullmatch(str(text).strip())
+    if text and (match is None or not float(match[1])):
+        raise ValueError("must be a size such as '2G' or '512M'")
+    return int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
+
+
+def _expand(text: str, info: ValidationInfo) -> str:
     """Replace ``${NAME}`` and ``${NAME:-default}`` in a text.
 
     Only the given variables are known: a task must not read the environment of the host.
-
-    Raises:
-        ConfigError: A variable is not given and has no default.
     """
+    variables: Mapping[str, str] = info.context or {}
 
     def value(match: re.Match[str]) -> str:
         key, operator, default = match.groups()
@@ -134,44 +115,30 @@ def expand(text: str, variables: Mapping[str, str], name: str) -> str:
         if found or (found is not None and operator != ":-"):
             return found
         if default is None:
-            raise ConfigError(
-                f"{name} needs the variable {key}, which is not given: variables={{'{key}': ...}}."
+            raise ValueError(
+                f"needs the variable {key}, which is not given: variables={{'{key}': ...}}"
             )
         return str(default)
 
-    return _VARIABLE.sub(value, text)
+    if "\0" in (expanded := _VARIABLE.sub(value, text)):
+        raise ValueError("has a zero byte")
+    return expanded
 
 
-def number_of(text: str, name: str) -> float:
-    """Return the number above 0 that a text has.
-
-    Raises:
-        ConfigError: This is not such a number.
-    """
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < _LARGEST:
-        raise ConfigError(f"{name} must be a number above 0; got {_short(text)}.")
-    return value
-
-
-def size_of(text: str, name: str) -> int:
-    """Return the bytes of a size such as ``2G`` or ``512M``, in powers of 1,024.
-
-    Raises:
-        ConfigError: This is not such a size.
-    """
-    match = _SIZE.fullmatch(text.strip())
-    if match is None or not float(match[1]):
-        raise ConfigError(f"{name} must be a size such as '2G' or '512M'; got {_short(text)}.")
-    return int(float(match[1]) * _UNITS[match[2].upper()])
-
-
-def _short(value: Any) -> str:
-    try:
-        text = ascii(value)
-    except (RecursionError, ValueError):  # nested too deeply; an int of too many digits
-        text = type(value).__name__
-    return text if len(text) <= 80 else f"{text[:77]}..."
+Amount = Annotated[float, Field(ge=0, lt=1 << 53)]
+"""A number of 0 or more."""
+Count = Annotated[int, Field(ge=0, lt=1 << 53)]
+"""A whole number of 0 or more."""
+Number = Annotated[float, Field(gt=0, lt=1 << 53)]
+"""A number above 0."""
+Scalar = Annotated[str | int | float, BeforeValidator(_scalar)]
+"""A text or a number."""
+User = Annotated[str, BeforeValidator(_user)]
+"""The name or the number of a user."""
+Size = Annotated[int, BeforeValidator(_size)]
+"""Bytes, from a text such as ``2G`` or ``512M`` in powers of 1,024; 0 for an empty text."""
+Variables = dict[
+    Annotated[str, Field(pattern=r"^[^=\x00]+$")],
+    Annotated[str, AfterValidator(_expand)],
+]
+"""Environment variables, with ``${NAME}`` expanded in their values."""

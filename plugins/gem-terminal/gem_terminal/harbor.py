@@ -9,13 +9,14 @@ import posixpath
 import shlex
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import Field
+
 from gem_core.errors import ConfigError
 from gem_terminal.compose import Service, read_compose
-from gem_terminal.fields import Fields, size_of
+from gem_terminal.fields import Amount, Count, Fields, Number, Size, User, Variables
 from gem_terminal.forgeable import why_forgeable
 from gem_terminal.task import TerminalTask, UnsupportedTaskError
 from gem_workers.dockerfile import read_dockerfile, user_of, workdir_of
@@ -25,12 +26,93 @@ from gem_workers.untrusted_files import has_file, read_files, read_text
 __all__ = ["read_harbor"]
 
 _SCHEMAS = ("1.0", "1.1", "1.2", "1.3", "1.4")
-_COMPOSE = "docker-compose.yaml"
-_NETWORK_MODES = ("no-network", "public", "allowlist")
+_TOML, _COMPOSE = "task.toml", "docker-compose.yaml"
 _MIB = 1 << 20
-_OURS = "gem-core"
-_TESTS_RUN = ("no-programs", "programs-as-other-user")
-"""What a task may say of its tests, in ``[metadata.gem-core]``: which programs of the agent run."""
+
+
+class _Versions(Fields):
+    version: str = _SCHEMAS[0]
+    schema_version: str = ""
+
+
+class _Package(Fields):
+    takes_all = True
+    name: str = ""
+
+
+class _Ours(Fields):
+    tests_run: Literal["", "no-programs", "programs-as-other-user"] = ""
+    """Which programs of the agent the tests run."""
+
+
+class _Metadata(Fields):
+    takes_all = True
+    ours: _Ours = Field(default=_Ours(), alias="gem-core")
+
+
+class _Agent(Fields):
+    timeout_sec: Number = 600.0
+    user: User = ""
+
+
+class _VerifierMachine(Fields):
+    docker_image: str = ""
+
+
+class _Verifier(_Agent):
+    env: Variables = Field(default_factory=dict)
+    environment_mode: Literal["", "separate", "shared"] = ""
+    environment: _VerifierMachine = _VerifierMachine()
+
+
+class _Solution(Fields):
+    env: Variables = Field(default_factory=dict)
+
+
+class _Healthcheck(Fields):
+    command: str = ""
+    interval_sec: Amount = 5.0
+    timeout_sec: Number = 30.0
+    start_period_sec: Amount = 0.0
+    start_interval_sec: Number = 5.0
+    retries: Count = 3
+
+
+class _Environment(Fields):
+    docker_image: str = ""
+    build_timeout_sec: Number = 600.0
+    workdir: str = ""
+    env: Variables = Field(default_factory=dict)
+    cpus: Number | None = None
+    memory: Size = 0
+    memory_mb: Number | None = None
+    storage: Size = 0
+    storage_mb: Number = 10240.0
+    gpus: Count = 0
+    gpu_types: list[Any] = Field(default_factory=list)
+    tpu: Fields = Fields()
+    os: str = "linux"
+    mcp_servers: list[Any] = Field(default_factory=list)
+    allow_internet: bool = True
+    allowed_hosts: list[Any] = Field(default_factory=list)
+    network_mode: Literal["", "no-network", "public", "allowlist"] = ""
+    healthcheck: _Healthcheck = _Healthcheck()
+
+
+class _Artifact(Fields):
+    short_for = "source"
+    source: str = Field(min_length=1)
+
+
+class _Task(_Versions):
+    task: _Package = _Package()
+    metadata: _Metadata = _Metadata()
+    agent: _Agent = _Agent()
+    verifier: _Verifier = _Verifier()
+    solution: _Solution = _Solution()
+    environment: _Environment = _Environment()
+    artifacts: list[_Artifact] = Field(default_factory=list)
+    steps: list[Any] = Field(default_factory=list)
 
 
 def read_harbor(folder: str | Path, *, variables: Mapping[str, str] | None = None) -> TerminalTask:
@@ -46,88 +128,56 @@ def read_harbor(folder: str | Path, *, variables: Mapping[str, str] | None = Non
         ConfigError: Something is missing, malformed or not valid.
     """
     folder = Path(folder)
-    top = Fields(_parse(folder))
-    _check_schema(top)
-    _refuse_steps(folder, top)
-    tables = {name: top.table(name) for name in ("task", "agent", "verifier", "solution")}
-    agent, verifier, solution = tables["agent"], tables["verifier"], tables["solution"]
-    environment = _environment(folder, top.table("environment"), variables or {})
+    task = _parse(folder, variables)
+    if task.steps or has_file(folder, "steps"):
+        raise UnsupportedTaskError("The task has several steps.")
+    _refuse_hardware(task.environment)
+    service, unread = _service(folder, variables or {})
+    machine, prebuilt = _machine(folder, task.environment, service)
     tests = read_files(folder, "tests")
     if "test.sh" not in tests:
         raise ConfigError(f"{folder / 'tests' / 'test.sh'} is missing.")
-    mode, not_used = _mode(folder, verifier)
-    package = tables["task"].text("name")
-    metadata = top.table("metadata")
-    ours = metadata.table(_OURS)
-    runs = ours.text("tests_run")
-    if runs not in {"", *_TESTS_RUN}:
-        raise ConfigError(
-            f"metadata.{_OURS}.tests_run must be one of {', '.join(_TESTS_RUN)}; got {runs[:40]!r}."
-        )
+    runs = task.metadata.ours.tests_run
     return TerminalTask(
-        id=package or folder.resolve().name,
+        id=task.task.name or folder.resolve().name,
         instruction=_instruction(folder),
-        machine=environment.machine,
-        prebuilt=environment.prebuilt,
-        internet=environment.internet,
-        build_timeout=environment.build_timeout,
+        machine=machine,
+        prebuilt=prebuilt,
+        internet=_internet(task.environment),
+        build_timeout=task.environment.build_timeout_sec,
         tests=tests,
-        mode=mode,
-        verifier_timeout=verifier.number("timeout_sec", 600.0),
-        verifier_env=verifier.variables("env", variables or {}),
-        verifier_user=verifier.user("user"),
-        agent_timeout=agent.number("timeout_sec", 600.0),
-        agent_user=agent.user("user"),
+        mode=_mode(folder, task.verifier),
+        verifier_timeout=task.verifier.timeout_sec,
+        verifier_env=task.verifier.env,
+        verifier_user=task.verifier.user or None,
+        agent_timeout=task.agent.timeout_sec,
+        agent_user=task.agent.user or None,
         solution=_solution(folder),
-        solution_env=solution.variables("env", variables or {}),
-        artifacts=_artifacts(top, environment.machine.workdir),
-        forgeable="" if runs else why_forgeable(tests),
-        other_user=runs == _TESTS_RUN[1],
-        metadata={**tables["task"].rest(), **metadata.rest()},
-        unread=(
-            *ours.left(),
-            *top.left(),
-            *agent.left(),
-            *verifier.left(),
-            *not_used,
-            *solution.left(),
-            *environment.unread,
+        solution_env=task.solution.env,
+        artifacts=tuple(
+            posixpath.normpath(posixpath.join("/", machine.workdir, each.source))
+            for each in task.artifacts
         ),
+        forgeable="" if runs else why_forgeable(tests),
+        other_user=runs == "programs-as-other-user",
+        metadata={**(task.task.model_extra or {}), **(task.metadata.model_extra or {})},
+        unread=(*task.unread(), *unread),
     )
 
 
-def _parse(folder: Path) -> dict[str, Any]:
-    text = read_text(folder, "task.toml")
+def _parse(folder: Path, variables: Mapping[str, str] | None) -> _Task:
+    text = read_text(folder, _TOML)
     try:
-        return tomllib.loads(text)
+        table = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: also an int of too many digits
-        raise ConfigError(f"{folder / 'task.toml'} cannot be parsed as TOML: {error}") from error
-
-
-def _artifacts(top: Fields, workdir: str) -> tuple[str, ...]:
-    """Return the paths that a task declares; a relative one is below the working directory."""
-    paths = []
-    for number, item in enumerate(top.items("artifacts"), start=1):
-        table = item if isinstance(item, Mapping) else {"source": item}
-        source = Fields(table, f"artifacts: item {number}").text("source")
-        if not source:
-            raise ConfigError(f"artifacts: item {number} has no source.")
-        paths.append(posixpath.normpath(posixpath.join("/", workdir, source)))
-    return tuple(paths)
-
-
-def _check_schema(top: Fields) -> None:
-    older = top.text("version", _SCHEMAS[0])
-    version = top.text("schema_version", older)
-    if version not in _SCHEMAS:
+        raise ConfigError(f"{folder / _TOML} cannot be parsed as TOML: {error}") from error
+    versions = _Versions.checked(table, _TOML)
+    version = versions.schema_version or versions.version
+    if version not in _SCHEMAS:  # before fields are checked that it may have changed
         raise UnsupportedTaskError(
             f"The task has schema {version[:40]!r}; those known are {', '.join(_SCHEMAS)}."
         )
-
-
-def _refuse_steps(folder: Path, top: Fields) -> None:
-    if top.items("steps") or has_file(folder, "steps"):
-        raise UnsupportedTaskError("The task has several steps.")
+    return _Task.checked(table, _TOML, variables)
 
 
 def _instruction(folder: Path) -> str:
@@ -144,119 +194,76 @@ def _solution(folder: Path) -> dict[str, bytes]:
     return files
 
 
-def _mode(folder: Path, verifier: Fields) -> tuple[Literal["fresh", "shared"], tuple[str, ...]]:
-    """Return where the tests run, and the fields of the verifier's machine that are not used.
+def _mode(folder: Path, verifier: _Verifier) -> Literal["fresh", "shared"]:
+    """Return where the tests run.
 
     ``separate`` without an image or a build of its own is a copy of the agent's machine.
     """
-    mode = verifier.text("environment_mode")
-    if mode not in {"", "separate", "shared"}:
-        raise ConfigError(
-            f"verifier.environment_mode must be shared or separate; got {mode[:40]!r}."
-        )
-    own = verifier.table("environment")
-    is_separate = mode == "separate" or bool(own.left())
+    own, mode = verifier.environment, verifier.environment_mode
     definitions = (f"tests/{name}" for name in ("Dockerfile", _COMPOSE))
-    if is_separate and (
-        own.text("docker_image") or any(has_file(folder, name) for name in definitions)
-    ):
+    has_definition = any(has_file(folder, name) for name in definitions)
+    is_separate = mode == "separate" or bool(own.docker_image or own.model_extra)
+    if is_separate and (own.docker_image or has_definition):
         raise UnsupportedTaskError("The verifier has an image of its own.")
-    if mode == "shared" and own.left():
+    if is_separate and mode == "shared":
         raise ConfigError("verifier.environment cannot be used with environment_mode 'shared'.")
-    return "shared" if mode == "shared" else "fresh", own.left()
+    return "shared" if mode == "shared" else "fresh"
 
 
-@dataclass(frozen=True)
-class _Environment:
-    machine: MachineSpec
-    prebuilt: str
-    internet: bool
-    build_timeout: float
-    unread: tuple[str, ...]
-
-
-def _environment(folder: Path, fields: Fields, variables: Mapping[str, str]) -> _Environment:
-    _refuse_hardware(fields)
-    image = fields.text("docker_image")
-    service = _service(folder / "environment", variables)
+def _machine(folder: Path, fields: _Environment, service: Service) -> tuple[MachineSpec, str]:
+    """Return the agent's machine, and the image that was built from its Dockerfile."""
     has_dockerfile = has_file(folder, "environment/Dockerfile")
     instructions = read_dockerfile(folder, "environment/Dockerfile") if has_dockerfile else []
+    image = fields.docker_image
+    memory = fields.memory or int((fields.memory_mb or 0) * _MIB) or service.limits.memory
     machine = MachineSpec(
         image="" if has_dockerfile else image or service.image,
         build=str((folder / "environment").resolve()) if has_dockerfile else "",
-        workdir=fields.text("workdir") or service.workdir or workdir_of(instructions),
-        user=service.user or user_of(instructions),
-        env={**service.env, **fields.variables("env", variables)},
-        cpus=fields.number("cpus", service.cpus or 1.0),
-        memory=_size(fields, "memory", (service.memory or 2 << 30) / _MIB),
-        disk=_size(fields, "storage", 10240),
-        **_healthcheck(fields),
+        workdir=fields.workdir or service.working_dir or workdir_of(instructions),
+        user=service.user_name or user_of(instructions),
+        env={**service.environment, **fields.env},
+        cpus=fields.cpus or service.limits.cpus or 1.0,
+        memory=memory or 2 << 30,
+        disk=fields.storage or max(1, int(fields.storage_mb * _MIB)),
+        **_healthcheck(fields.healthcheck),
     )
-    return _Environment(
-        machine=machine,
-        prebuilt=image if has_dockerfile else "",
-        internet=_internet(fields),
-        build_timeout=fields.number("build_timeout_sec", 600.0),
-        unread=(*fields.left(), *service.unread),
-    )
+    return machine, image if has_dockerfile else ""
 
 
-def _service(folder: Path, variables: Mapping[str, str]) -> Service:
-    if has_file(folder, _COMPOSE):
-        return read_compose(folder, _COMPOSE, variables)
-    return Service(
-        image="", context=None, env={}, workdir="", user="", cpus=None, memory=None, unread=()
-    )
+def _service(folder: Path, variables: Mapping[str, str]) -> tuple[Service, tuple[str, ...]]:
+    if has_file(folder, f"environment/{_COMPOSE}"):
+        return read_compose(folder / "environment", _COMPOSE, variables)
+    return Service(), ()
 
 
-def _refuse_hardware(fields: Fields) -> None:
-    if fields.count("gpus", 0):
+def _refuse_hardware(fields: _Environment) -> None:
+    system = fields.os.lower()
+    if fields.gpus:
         raise UnsupportedTaskError("The task needs a GPU.")
-    fields.items("gpu_types")
-    if fields.table("tpu").left():
+    if fields.tpu.model_extra:
         raise UnsupportedTaskError("The task needs a TPU.")
-    system = fields.text("os", "linux").lower()
     if system != "linux":
         raise UnsupportedTaskError(f"The task runs on {system[:40]!r}, not on Linux.")
-    if fields.items("mcp_servers"):
+    if fields.mcp_servers:
         raise UnsupportedTaskError("The task gives the agent MCP servers.")
 
 
-def _size(fields: Fields, name: str, default: float) -> int:
-    """Take a size in bytes; the older form, such as ``memory = "2G"``, comes first."""
-    older = fields.text(name)
-    size = fields.number(f"{name}_mb", default)
-    return size_of(older, f"environment.{name}") if older else max(1, int(size * _MIB))
-
-
-def _internet(fields: Fields) -> bool:
-    allowed = fields.flag("allow_internet", default=True)
-    hosts = fields.items("allowed_hosts")
-    mode = fields.text("network_mode") or ("allowlist" if hosts else "")
+def _internet(fields: _Environment) -> bool:
+    mode = fields.network_mode or ("allowlist" if fields.allowed_hosts else "")
     if mode == "allowlist":
         raise UnsupportedTaskError("The task allows some hosts of the internet only.")
-    if mode and mode not in _NETWORK_MODES:
-        raise ConfigError(
-            f"environment.network_mode must be one of {', '.join(_NETWORK_MODES)}; "
-            f"got {mode[:40]!r}."
-        )
-    return mode == "public" if mode else allowed
+    return mode == "public" if mode else fields.allow_internet
 
 
-def _healthcheck(fields: Fields) -> dict[str, Any]:
+def _healthcheck(check: _Healthcheck) -> dict[str, Any]:
     """Return a command that tries the check of the task as often as the task says, and its time."""
-    check = fields.table("healthcheck")
-    command = check.text("command")
-    interval = check.number("interval_sec", 5.0, minimum=-1)
-    timeout = check.number("timeout_sec", 30.0)
-    grace = check.number("start_period_sec", 0.0, minimum=-1)
-    pause = check.number("start_interval_sec", 5.0)
-    attempts = max(1, check.count("retries", 3)) + math.ceil(max(grace, 0) / pause)
-    if not command:
+    if not check.command:
         return {}
+    attempts = max(1, check.retries) + math.ceil(check.start_period_sec / check.start_interval_sec)
+    timeout, pause = check.timeout_sec, check.interval_sec
     tries = (
         f"for attempt in $(seq {attempts}); do "
-        f"timeout {timeout:g} bash -c {shlex.quote(command)} && exit 0; "
-        f"sleep {max(interval, 0):g}; done; exit 1"
+        f"timeout {timeout:g} bash -c {shlex.quote(check.command)} && exit 0; "
+        f"sleep {pause:g}; done; exit 1"
     )
-    return {"healthcheck": tries, "health_timeout": attempts * (timeout + max(interval, 0.0))}
+    return {"healthcheck": tries, "health_timeout": attempts * (timeout + pause)}

@@ -78,7 +78,7 @@ class CheatReport:
         return f"forgeable: {count}: {', '.join(self.paid)}"
 
     def problem(self, played: Sequence[PlayedCheat]) -> str:
-        """Return what is wrong with the task; empty if nothing is.
+        """Return the problems of the task in a sentence; empty if it has none.
 
         Args:
             played: The cheats that were played.

@@ -3,11 +3,13 @@
 import posixpath
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
 
 from gem_core.errors import ConfigError
 from gem_terminal.compose import Service, read_compose, read_yaml
-from gem_terminal.fields import Fields
+from gem_terminal.fields import Fields, Number, Scalar
 from gem_terminal.forgeable import why_forgeable
 from gem_terminal.task import TerminalTask, UnsupportedTaskError
 from gem_workers.dockerfile import read_dockerfile, user_of, workdir_of
@@ -21,16 +23,39 @@ _VARIABLES = {
     "T_BENCH_CONTAINER_LOGS_PATH": "/logs",
     "T_BENCH_CONTAINER_AGENT_LOGS_PATH": "/agent-logs",
 }
-_DESCRIPTION = (
-    "author_name",
-    "author_email",
-    "difficulty",
-    "category",
-    "estimated_duration_sec",
-    "expert_time_estimate_min",
-    "junior_time_estimate_min",
-)
-_ONLY_RECORDING = ("disable_asciinema",)
+
+
+def _tags(value: Any) -> Any:
+    if not isinstance(value, list):
+        raise ValueError("must be a list")  # noqa: TRY004 - pydantic adds the path
+    return [str(tag) for tag in value if isinstance(tag, str | int | float)] or None
+
+
+class _Description(Fields):
+    author_name: Scalar | None = None
+    author_email: Scalar | None = None
+    difficulty: Scalar | None = None
+    category: Scalar | None = None
+    estimated_duration_sec: Scalar | None = None
+    expert_time_estimate_min: Scalar | None = None
+    junior_time_estimate_min: Scalar | None = None
+    tags: Annotated[list[str] | None, BeforeValidator(_tags)] = None
+
+
+class _Task(_Description):
+    instruction: str
+    parser_name: str = "pytest"
+    max_agent_timeout_sec: Number = 360.0
+    max_test_timeout_sec: Number = 60.0
+    run_tests_in_same_shell: bool = False
+    disable_asciinema: bool = False
+    """How the episode is recorded, which makes no difference here."""
+
+
+class _Command(Fields):
+    command: str = ""
+    block: bool = False
+    append_enter: bool = True
 
 
 def read_terminal_bench(
@@ -48,36 +73,36 @@ def read_terminal_bench(
         ConfigError: Something is missing, malformed or not valid.
     """
     folder = Path(folder)
-    fields = Fields(read_yaml(folder, "task.yaml"))
-    parser = fields.text("parser_name", "pytest")
-    if parser != "pytest":
+    task = _Task.checked(read_yaml(folder, "task.yaml"), "task.yaml")
+    if task.parser_name != "pytest":
         raise UnsupportedTaskError(
-            f"The results of {parser[:40]!r} are not understood, only pytest's."
+            f"The results of {task.parser_name[:40]!r} are not understood, only pytest's."
         )
-    service = read_compose(folder, "docker-compose.yaml", {**_VARIABLES, **(variables or {})})
-    in_same_shell = fields.flag("run_tests_in_same_shell", default=False)
+    service, unread = read_compose(
+        folder, "docker-compose.yaml", {**_VARIABLES, **(variables or {})}
+    )
+    in_same_shell = task.run_tests_in_same_shell
     solution, not_read = _solution(folder)
-    metadata = _metadata(fields)
     tests = {**read_files(folder, "tests"), "run-tests.sh": read_bytes(folder, "run-tests.sh")}
     return TerminalTask(
         id=folder.resolve().name,
-        instruction=fields.text("instruction").strip(),
+        instruction=task.instruction.strip(),
         machine=_machine(folder, service),
         internet=True,
         tests=tests,
         verify_command="bash /tests/run-tests.sh",
-        verifier_timeout=fields.number("max_test_timeout_sec", 60.0),
+        verifier_timeout=task.max_test_timeout_sec,
         verifier_env={"TEST_DIR": "/tests"},
-        agent_timeout=fields.number("max_agent_timeout_sec", 360.0),
+        agent_timeout=task.max_agent_timeout_sec,
         solution=solution,
         mode="shared" if in_same_shell else "fresh",
         reward="pytest",
         forgeable=why_forgeable(tests),
-        metadata=metadata,
+        metadata=task.model_dump(include=set(_Description.model_fields), exclude_none=True),
         unread=(
             *(["run_tests_in_same_shell"] if in_same_shell else []),
-            *fields.left(),
-            *service.unread,
+            *task.unread(),
+            *unread,
             *not_read,
         ),
     )
@@ -97,21 +122,12 @@ def _machine(folder: Path, service: Service) -> MachineSpec:
     return MachineSpec(
         image="" if build else service.image,
         build=build,
-        env=service.env,
-        workdir=service.workdir or workdir,
-        user=service.user or user,
-        cpus=service.cpus or 1.0,
-        memory=service.memory or 2 << 30,
+        env=service.environment,
+        workdir=service.working_dir or workdir,
+        user=service.user_name or user,
+        cpus=service.limits.cpus or 1.0,
+        memory=service.limits.memory or 2 << 30,
     )
-
-
-def _metadata(fields: Fields) -> dict[str, Any]:
-    kinds = (str, int, float)
-    found = {key: fields.take(key, "a text or a number", *kinds) for key in _DESCRIPTION}
-    found["tags"] = [str(tag) for tag in fields.items("tags") if isinstance(tag, kinds)]
-    for key in _ONLY_RECORDING:
-        fields.flag(key, default=False)
-    return {key: value for key, value in found.items() if value not in (None, [])}
 
 
 def _solution(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
@@ -125,9 +141,8 @@ def _solution(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
         raise ConfigError(f"{folder / 'solution.yaml'} must be a list of commands.")
     lines = []
     for number, step in enumerate(steps, start=1):
-        fields = Fields(step, f"solution.yaml: command {number}")
-        lines.append(fields.text("command"))
-        waits = fields.flag("block", default=False)
-        if not waits or not fields.flag("append_enter", default=True):
+        typed = _Command.checked(step, f"solution.yaml: command {number}")
+        lines.append(typed.command)
+        if not typed.block or not typed.append_enter:
             return {}, ("solution.yaml",)  # keys for a program that is running
     return {"solve.sh": "\n".join([*lines, ""]).encode()}, ()

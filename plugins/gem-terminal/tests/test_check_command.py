@@ -278,7 +278,7 @@ def test_a_task_that_pays_for_nothing_fails_the_check(folder):
 def test_a_malformed_task_fails_the_check(folder):
     result = run(folder, "bad", "unsolved", "--no-cheats")
     assert result.exit_code == 1
-    assert "task: malformed: agent must be a table; got 3." in result.stdout
+    assert "task: malformed: task.toml: agent: must be a table; got 3." in result.stdout
 
 
 def test_the_check_fails_if_no_task_runs_here(folder):

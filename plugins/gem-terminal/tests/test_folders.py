@@ -55,7 +55,7 @@ def test_a_mixture_is_read_in_the_order_of_its_paths(mixture):
     assert [each.format for each in found] == ["harbor", "harbor", "terminal-bench", "harbor"]
     assert [each.task is not None for each in found] == [True, False, True, False]
     assert [str(each.refusal) for each in found if each.refusal] == [
-        "agent must be a table; got 3.",
+        "task.toml: agent: must be a table; got 3.",
         "The task needs a GPU.",
     ]
 
@@ -122,7 +122,7 @@ class TestTheCommand:
         assert (rows["b"]["runs"], rows["b"]["machine"]) == (True, "local")
         assert (rows["a"]["runs"], rows["a"]["machine"]) == (True, "docker")
         assert rows["gpu"]["reason"] == "unsupported: The task needs a GPU."
-        assert rows["bad"]["reason"] == "malformed: agent must be a table; got 3."
+        assert rows["bad"]["reason"] == "malformed: task.toml: agent: must be a table; got 3."
         assert not rows["bad"]["runs"]
 
     def test_the_table_has_a_line_for_each_task_and_a_summary(self, mixture):

@@ -143,13 +143,13 @@ def test_a_task_that_needs_what_machines_do_not_have_is_refused_with_the_reason(
         ({"task.yaml": "instruction: [1"}, "cannot be parsed as YAML"),
         ({"task.yaml": "- 1"}, "must be a table"),
         ({"task.yaml": "difficulty: easy"}, "instruction"),
-        ({"task.yaml": "instruction: x\nmax_agent_timeout_sec: soon"}, "must be a number"),
+        ({"task.yaml": "instruction: x\nmax_agent_timeout_sec: soon"}, "valid number; got 'soon'"),
         ({"docker-compose.yaml": "services: {a: {build: {context: ../..}}}"}, "outside the task"),
         ({"docker-compose.yaml": "services: {a: {build: sub}}"}, r"sub/Dockerfile is missing"),
         ({"docker-compose.yaml": "a: &a {x: 1}\nb: {<<: [*a, *a]}"}, "merges several"),
         (
             {"docker-compose.yaml": "services: {a: {image: x, environment: ['K=${KEY}']}}"},
-            r"environment\.K needs the variable KEY",
+            r"environment\.K: needs the variable KEY",
         ),
     ],
 )

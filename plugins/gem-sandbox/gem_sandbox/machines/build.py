@@ -270,9 +270,9 @@ class _State:
                 self._put(step.name, name, place, inner, is_folder=is_folder, options=options)
 
     def _sources(self, source: str) -> Iterator[tuple[str, str]]:
-        """Return what a source is made of: the names, and where they go below the destination.
+        """Yield the names that a source stands for, and their paths below the destination.
 
-        The second is empty for what is itself named by the source.
+        The path is empty for a name that is the source itself.
         """
         pattern = posixpath.normpath(source.lstrip("/"))
         if pattern == ".":

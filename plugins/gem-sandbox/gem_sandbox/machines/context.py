@@ -37,7 +37,7 @@ def context_digest(folder: Path) -> str:
 
 
 def context_names(folder: Path) -> list[str]:
-    """Return what is below a folder and is not excluded by its ``.dockerignore``.
+    """Return the names below a folder that its ``.dockerignore`` does not exclude.
 
     Raises:
         ConfigError: The ``.dockerignore`` cannot be read.

@@ -33,7 +33,7 @@ class HeadAndTail:
         del self._tail[:excess]
 
     def text(self) -> str:
-        """Return what was kept, with a line in the place of what was dropped."""
+        """Return the bytes that were kept as text, with a line in the place of those dropped."""
         self._drop(max(0, len(self._tail) - self._half))
         head, tail = (bytes(part).decode("utf-8", "replace") for part in (self._head, self._tail))
         return f"{head}\n[{self.left_out} bytes left out]\n{tail}" if self.left_out else head + tail

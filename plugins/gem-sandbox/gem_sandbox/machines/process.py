@@ -20,8 +20,8 @@ from gem_core.lifetimes import Lifetime
 from gem_sandbox.guest.process_tree import descendants
 from gem_sandbox.holder import Holder
 from gem_sandbox.machines.archive import layers, pack, pack_all
-from gem_sandbox.machines.base import Job
 from gem_sandbox.machines.host_machine import HostMachine
+from gem_sandbox.machines.job_starter import Job
 from gem_sandbox.machines.local.messages import STATUS
 from gem_sandbox.machines.selection import Record, Selection
 from gem_sandbox.machines.signals import send_signal

@@ -110,7 +110,7 @@ def _record(found: Found) -> Record:
 
 
 def _found(cursor: Cursor, above: Sequence[str], name: str, kind: str, choice: int) -> Found | None:
-    """Return what is there now; None if it has gone."""
+    """Return the entry that has the name now; None if it has gone."""
     depth = len(above)
     if kind == "d":
         return Found(depth, name, -1, None)

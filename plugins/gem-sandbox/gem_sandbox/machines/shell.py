@@ -13,17 +13,14 @@ import secrets
 import select
 import shlex
 import time
-from typing import TYPE_CHECKING
 
 from gem_core.errors import ConfigError, MachineError
 from gem_core.lifetimes import Lock
+from gem_sandbox.machines.job_starter import Job, JobStarter
 from gem_sandbox.machines.output import HeadAndTail
 from gem_sandbox.machines.pipes import Pipes, bytes_waiting, encoded
 from gem_sandbox.machines.reports import Reports
 from gem_workers.machine import ShellResult
-
-if TYPE_CHECKING:
-    from gem_sandbox.machines.base import BaseMachine, Job
 
 __all__ = ["BashShell"]
 
@@ -58,7 +55,7 @@ class BashShell:
         machine: The machine, in which the shell is started when there is a first command.
     """
 
-    def __init__(self, machine: "BaseMachine") -> None:
+    def __init__(self, machine: JobStarter) -> None:
         self._machine = machine
         self._lock = Lock()
         self._process: _Process | None = None
@@ -206,7 +203,7 @@ class BashShell:
 class _Process:
     """The process of a shell."""
 
-    def __init__(self, machine: "BaseMachine", directory: str) -> None:
+    def __init__(self, machine: JobStarter, directory: str) -> None:
         self._pipes = Pipes(inputs=2, outputs=1)
         self._input, self._script, self._output = self._pipes.ours
         stdin, script, output = self._pipes.theirs

@@ -19,7 +19,7 @@ def send_signal(number: int, pids: Sequence[int], *, group: int | None = None) -
     Args:
         number: The signal.
         pids: The processes.
-        group: Their process group, if it is to be sent to all of it at once.
+        group: Their process group, if it is to be sent to all of it in one call.
     """
     kills = number == signal.SIGKILL
     with contextlib.ExitStack() as stack:

@@ -103,7 +103,7 @@ def __getattr__(name):
 
 
 def callers(task: TerminalTask) -> str:
-    """Return what the caller compares with, which is among the constants of its code."""
+    """Return the value that the caller compares with, a constant of its code."""
     code = (
         "import sys\n"
         "def answer(*arguments, **options):\n"

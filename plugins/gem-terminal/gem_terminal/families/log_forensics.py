@@ -137,7 +137,7 @@ _COMMANDS = (
 
 
 def _noise(random: Random, clock: "_Clock", others: list[str]) -> list[str]:
-    """Return what happens besides: nobody else fails often, then gets in."""
+    """Return lines of other users, of whom none fails often and then gets in."""
     kind = random.random()
     if kind < 0.2:
         return [clock.failed(_user(random), random.choice(others[:3]))]

@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gem_core.errors import MachineError
+from gem_sandbox.docker_connection import frames, raw_socket
 from gem_sandbox.machines.docker import scripts
 from gem_sandbox.machines.docker.engine import Engine, said_by_engine, told_by_engine
 from gem_sandbox.machines.docker.files import ENDED, ContainerFiles
-from gem_sandbox.machines.docker.streams import JobStreams, frames, raw_socket
+from gem_sandbox.machines.docker.streams import JobStreams
 from gem_workers.machine import MachineSpec
 
 __all__ = ["Container"]
@@ -176,7 +177,7 @@ class Container(ContainerFiles):
         return None
 
     def control(self, script: bytes, *, user: str = "root") -> bytes:
-        """Run a script of ours to its end; return what it writes.
+        """Run a script of ours to its end; return its output.
 
         Raises:
             MachineError: It could not be run.

@@ -160,7 +160,7 @@ def told_by_engine(what: str) -> Iterator[None]:
 
 
 def said_by_engine(error: Exception) -> str:
-    """Return what the engine says about an error, without the words of docker-py."""
+    """Return the engine's message of an error, without the words of docker-py."""
     import docker.errors  # noqa: PLC0415 - optional
 
     if isinstance(error, docker.errors.APIError) and error.explanation:

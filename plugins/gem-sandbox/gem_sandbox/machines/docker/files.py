@@ -51,7 +51,7 @@ class ContainerFiles:
         return self._engine.request(method, place, params={"path": path}, **options)
 
     def stat(self, path: str) -> Stat | None:
-        """Return what there is at a path; None for nothing."""
+        """Return the entry at a path; None if there is none."""
         import docker.utils  # noqa: PLC0415 - optional
 
         with told_by_engine(path):

@@ -9,7 +9,7 @@ from typing import Self
 from gem_core.errors import MachineError, SnapshotError
 from gem_core.lifetimes import Lifetime
 from gem_sandbox.holder import Holder
-from gem_sandbox.machines.base import BaseMachine, Job
+from gem_sandbox.machines.base import BaseMachine
 from gem_sandbox.machines.docker import scripts
 from gem_sandbox.machines.docker.container import Container
 from gem_sandbox.machines.docker.default_image import DEFAULT_IMAGE
@@ -18,6 +18,7 @@ from gem_sandbox.machines.docker.files import untouched
 from gem_sandbox.machines.docker.images import Image, find_or_make
 from gem_sandbox.machines.docker.saved import SavedFiles, saved_changes
 from gem_sandbox.machines.docker.streams import JobStreams
+from gem_sandbox.machines.job_starter import Job
 from gem_sandbox.shared_pools import shared_pools
 from gem_workers.machine import FileChange, MachineSnapshot, MachineSpec
 

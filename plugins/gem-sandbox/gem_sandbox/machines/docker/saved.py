@@ -47,7 +47,7 @@ class SavedFiles:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "SavedFiles":
-        """Return what ``to_bytes`` has written.
+        """Return the files from the bytes that ``to_bytes`` has written.
 
         Raises:
             SnapshotError: The data is something else.
@@ -113,7 +113,7 @@ class _Selection:
         self._total = self._read = 0
 
     def saved(self) -> SavedFiles:
-        """Return what was taken."""
+        """Return the files that were taken."""
         self._archive.close()
         return SavedFiles(removed=tuple(self._removed), archive=self._output.getvalue())
 

@@ -8,61 +8,25 @@ import contextlib
 import os
 import re
 import socket
-import struct
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gem_core.errors import MachineError
+from gem_sandbox.docker_connection import frames, raw_socket
 from gem_sandbox.machines.local.messages import STATUS
 from gem_sandbox.machines.reports import Reports
 
-__all__ = ["JobStreams", "frames", "raw_socket"]
+__all__ = ["JobStreams"]
 
-_HEADER = struct.Struct("!B3xI")
 _CHUNK = 1 << 16
 _END_SECONDS = 5.0
 _LONGEST = 5000
-"""Bytes of a report: the kernel writes a pipe's first 4096 at once."""
+"""Bytes of a report: the kernel writes a pipe's first 4096 in one piece."""
 _REPORT = re.compile(rb"b(\d+) (\d+) ([\d.]+)\0|e(\d+) (\d+)\0|x([^\0]*)\0")
 _STDOUT, _STDERR = 1, 2
 _SIGNALLED = 128
-
-
-def raw_socket(stream: Any) -> socket.socket:
-    """Return the socket of a connection that docker-py has opened, without a time limit."""
-    found: socket.socket = getattr(stream, "_sock", stream)
-    found.settimeout(None)
-    return found
-
-
-def frames(stream: Any) -> Iterator[tuple[int, bytes]]:
-    """Yield the number of a stream, and what was written to it, until the end.
-
-    Args:
-        stream: The connection to the process, as docker-py returns it.
-
-    Raises:
-        OSError: The connection is lost, or its time limit is over.
-    """
-    # The file from which the headers were read may have read more, which no socket yields again.
-    file = stream._response.raw._fp.fp  # noqa: SLF001 - docker-py has no other name for it
-    read = getattr(file, "read1", None) or raw_socket(stream).recv  # ssh's files have no read1
-    received = bytearray()
-    while True:
-        while len(received) >= _HEADER.size:
-            stream, length = _HEADER.unpack_from(received)
-            end = _HEADER.size + length
-            if len(received) < end:
-                break
-            body = bytes(received[_HEADER.size : end])
-            del received[:end]
-            yield stream, body
-        chunk = read(_CHUNK)
-        if not chunk:
-            return
-        received += chunk
 
 
 class JobStreams:
@@ -73,6 +37,9 @@ class JobStreams:
         mark: What precedes reports.
         outputs: Descriptors by the number of the stream: 1 and 2, or 1 for a shell.
         exit_code: Returns the exit code that the engine knows; None if it knows none.
+
+    Raises:
+        MachineError: The connection cannot be read with these versions of the libraries.
     """
 
     def __init__(
@@ -83,7 +50,7 @@ class JobStreams:
         *,
         exit_code: Callable[[], int | None],
     ) -> None:
-        self._stream = stream
+        self._stream, self._frames = stream, frames(stream)
         self.connection = raw_socket(stream)
         self._mark = mark
         self._outputs = {stream: os.dup(one) for stream, one in outputs.items()}
@@ -150,7 +117,7 @@ class JobStreams:
         streams = {number: Reports(self._mark, _REPORT, _LONGEST) for number in self._outputs}
         running = set(streams)
         try:
-            for number, data in frames(self._stream):
+            for number, data in self._frames:
                 if number not in streams:
                     continue
                 for part in streams[number].take(data):

@@ -116,7 +116,7 @@ def _build(
 
 
 def _keep(machine: HostMachine, key: str) -> bytes:
-    """Return what was written on a machine, and put it into the cache."""
+    """Return an archive of the changes of a machine, and put it into the cache."""
     machine.kill_all()
     archive = machine.pack_changes(_LIMIT)
     _write(key, archive)
@@ -124,7 +124,7 @@ def _keep(machine: HostMachine, key: str) -> bytes:
 
 
 def _read(key: str) -> bytes | None:
-    """Return what is in the cache; None if it is missing or damaged."""
+    """Return an archive of the cache; None if it is missing or damaged."""
     try:
         data = (cache_folder() / key).read_bytes()
     except OSError:

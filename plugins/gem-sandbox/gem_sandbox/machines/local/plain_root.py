@@ -105,7 +105,7 @@ def _from_its_beginning(descriptor: int) -> IO[bytes]:
 
 
 def _listing(layers: int) -> Listing:
-    """Return what is in the root's folder."""
+    """Return the listing of the root's folder."""
     found: Listing = {}
     names: list[str] = []
     for entry in walk(layers, [_TOP]):

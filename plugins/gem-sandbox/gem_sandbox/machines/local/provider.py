@@ -13,8 +13,8 @@ from typing import IO, Any, Literal, Self, cast
 from gem_core.errors import ConfigError, MachineError, SnapshotError
 from gem_core.lifetimes import Lifetime
 from gem_sandbox.holder import Holder
-from gem_sandbox.machines.base import Job
 from gem_sandbox.machines.host_machine import HostMachine
+from gem_sandbox.machines.job_starter import Job
 from gem_sandbox.machines.local.images import BuiltImage, find_or_build
 from gem_sandbox.machines.local.messages import STATUS, receive, send
 from gem_sandbox.machines.local.server_process import ServerProcess
@@ -416,7 +416,7 @@ class LocalMachine(HostMachine):
     def _packed(
         self, what: str, request: dict[str, Any], take: Callable[[IO[bytes]], bytes]
     ) -> bytes:
-        """Ask for an archive; return what ``take`` returns, if the archive is complete."""
+        """Ask for an archive; return the result of ``take`` if the archive is complete."""
         mine, theirs = socket.socketpair()
         status, report = os.pipe()
         data, problem = b"", None

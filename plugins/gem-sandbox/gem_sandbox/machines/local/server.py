@@ -84,6 +84,7 @@ class Server:
             mount_with_ids(source, f"{root.AT}/try", users)
         finally:
             os.close(source)
+            os.close(self._outside)  # it is opened again where machines are made
             kernel.umount(root.AT)
         self._users = users
 

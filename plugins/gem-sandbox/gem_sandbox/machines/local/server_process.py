@@ -145,7 +145,7 @@ def _start(channel: socket.socket) -> "subprocess.Popen[bytes]":
 
 
 def _greet(channel: socket.socket) -> dict[str, Any]:
-    """Tell a new server what machines have; return what it answers."""
+    """Send a new server the files and the filter of machines; return its answer."""
     entries = memory_file(marshal.dumps((skeleton(), machine_filter())))
     try:
         send(channel, None, [entries])
