@@ -92,7 +92,7 @@ def test_a_step_back_is_noted_until_the_next_move(subtests):
 def test_the_return_from_a_dead_end_is_a_step_back():
     pages = {"A": ("A.", ["B", "D"]), "B": ("B.", ["A", "C"]), "C": ("C.", ["A"]), "D": ("D.", [])}
     # The constructor plays at random: from most pages a target must be near.
-    pages |= {f"E{n}": ("E.", [f"E{n - 1}" if n else "A"]) for n in range(20)}
+    pages |= {chr(n): ("Text.", [chr(n - 1) if n > ord("E") else "A"]) for n in range(69, 91)}
     with MediaWiki(pages) as wiki:
         arguments = {"url": wiki.url, "query_delay_ms": 0}
         env = WikiGameEnv(9, "mw", arguments, variant="oneback")
