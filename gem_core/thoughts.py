@@ -8,8 +8,22 @@ the tag before the reply (``with_opened_thought``), so that a thought that was c
 
 import re
 from collections.abc import Iterator
+from typing import Literal
 
-__all__ = ["OPENED_THOUGHT", "after_thoughts", "empty_thought", "spoken", "with_opened_thought"]
+from gem_core.errors import ConfigError
+
+__all__ = [
+    "OPENED_THOUGHT",
+    "Thoughts",
+    "after_thoughts",
+    "check_thoughts",
+    "empty_thought",
+    "spoken",
+    "with_opened_thought",
+]
+
+Thoughts = Literal["count", "ignore"]
+"""Whether answers in thoughts count."""
 
 OPENED_THOUGHT = "<think>"
 """The end of a prompt whose reply begins in a thought."""
@@ -30,6 +44,17 @@ def spoken(text: str) -> str:
     - A ``<think>`` further on is text.
     """
     return text[after_thoughts(text) :]
+
+
+def check_thoughts(thoughts: Thoughts) -> Thoughts:
+    """Return the value of an option ``thoughts``.
+
+    Raises:
+        ConfigError: It is neither ``count`` nor ``ignore``.
+    """
+    if thoughts not in {"count", "ignore"}:
+        raise ConfigError(f"thoughts must be 'count' or 'ignore'; got {thoughts!r}.")
+    return thoughts
 
 
 def with_opened_thought(reply: str, prompt: str) -> str:

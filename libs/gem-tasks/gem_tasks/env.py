@@ -13,6 +13,7 @@ from gem_core.faults import boundary
 from gem_core.maybe_async import drive
 from gem_core.observation import Action, Info, Observation
 from gem_core.seeding import child_seed
+from gem_core.thoughts import Thoughts, spoken
 from gem_tasks.golds import Answer, gold_answers, warn_of_reasoning
 from gem_tasks.grader import (
     Attempt,
@@ -79,6 +80,9 @@ class TaskEnv(BaseEnv):
     )
     answer_instruction: str = ""
     """How to answer, if the question does not say so: the commands show it after the question."""
+    thoughts: Thoughts = "ignore"
+    """Whether answers in thoughts (``gem_core.thoughts``) count. Graders of parts of a reward, such
+    as its form or length, are given the whole response in both cases."""
     longest_answer = 100_000
     """The number of characters of an action that are graded, counted from its end."""
 
@@ -260,21 +264,22 @@ class TaskEnv(BaseEnv):
         if not isinstance(action, str):
             name, got = type(self).__name__, type(action).__name__
             raise InvalidActionError(f"An action of {name} is text; got {got}.")
-        response = action[-self.longest_answer :]
+        counts = action if self.thoughts == "count" else spoken(action)
+        response, said = (text[-self.longest_answer :] for text in (action, counts))
         if self._grader is None and self._rewards is None:
             with boundary("grader"):
-                grade = self.grade(response)
+                grade = self.grade(said)
             return self._last_step(grade, grade.reward, grade.info)
-        return drive(self._graded(response))  # type: ignore[return-value]
+        return drive(self._graded(response, said))  # type: ignore[return-value]
 
-    def _graded(self, response: str) -> Generator[Any, Any, Step]:
-        """Grade a response with the graders that were chosen."""
+    def _graded(self, response: str, said: str) -> Generator[Any, Any, Step]:
+        """Grade a response, and what it says, with the graders that were chosen."""
         with boundary("grader"):
-            answer = self.answer_in(response)
+            answer = self.answer_in(said)
             question = self.question(self.row)
             attempt = Attempt(question, response, answer, self.golds, self.row)
             if self._grader is None or answer is None:
-                own = self.grade(response)
+                own = self.grade(said)
             else:
                 own = yield from grading(self._grader, attempt, "grader")
                 own = replace(own, info={"answer": answer, **own.info})

@@ -104,6 +104,18 @@ def test_an_answer_has_one_of_three_forms(form, right, none):
         assert right[:5] in env.answer_instruction
 
 
+def test_thoughts_are_no_answer_and_graders_of_the_form_see_them():
+    rows = [{"question": "?", "answer": "six"}]
+    for form, thought in (("boxed", r"\boxed{six}"), ("tagged", "<answer>six</answer>")):
+        env = DatasetEnv(data=rows, form=form)
+        env.reset(seed=0)
+        assert env.step(f"<think>{thought}</think> I do not know.").info["answer"] is None
+    parts = {"correctness": 1.0, "thinks": {"id": "format", "pattern": "<think>.+</think>.+"}}
+    env = DatasetEnv(data=rows, form="text", rewards=parts)
+    env.reset(seed=0)
+    assert env.step("<think>Five?</think> six").reward == 2.0
+
+
 def test_wrong_options_say_what_is_wrong():
     with pytest.raises(ConfigError, match="boxed, tagged, text; got 'box'"):
         DatasetEnv(data=ROWS, form="box")

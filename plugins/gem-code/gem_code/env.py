@@ -10,7 +10,6 @@ from gem_code.suites import Suite, Tests, read_suite
 from gem_core.errors import ConfigError, DataError
 from gem_core.observation import Action, Info, Observation
 from gem_core.specs import EntryPoint, load_entry_point
-from gem_core.thoughts import spoken
 from gem_tasks import Grade, RowOptions, TaskEnv
 from gem_tasks.parsing import last_code_block
 from gem_tasks.prompt import check_prompt, fill_prompt
@@ -203,7 +202,7 @@ class CodeEnv(TaskEnv):
         self._suite = row, suite
 
     def answer_in(self, response: str) -> str | None:
-        return last_code_block(spoken(response))
+        return last_code_block(response)
 
     def grade(self, action: str) -> Grade:
         code = self.answer_in(action)

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Unpack
 
 from gem_core import Action, Observation
 from gem_core.errors import ConfigError
+from gem_core.thoughts import Thoughts, check_thoughts
 from gem_math.grading import grade
 from gem_tasks import Answer, Grade, RowOptions, TaskEnv, gold_answers
 from gem_tasks.parsing import last_boxed
@@ -41,6 +42,8 @@ class MathEnv(TaskEnv):
         answer_after: The gold answer is what follows the last occurrence of this text, such as
             ``####``; None if it is the whole value.
         use_format_error_reward: Give a reward of -0.1 instead of 0 for an answer without a box.
+        thoughts: Whether a box in a thought counts if there is none later (``count``, as in GEM) or
+            not (``ignore``).
         prompt: The text around the problem, with ``{problem}`` in its place; other braces have no
             meaning. ``"default"`` adds how to answer; None shows the problem alone, to which the
             commands add how to answer.
@@ -62,6 +65,7 @@ class MathEnv(TaskEnv):
         "deadline",
         "prompt",
         "question_key",
+        "thoughts",
         "use_format_error_reward",
     )
     answer_instruction = INSTRUCTION
@@ -75,6 +79,7 @@ class MathEnv(TaskEnv):
         answer_key: str = "answer",
         answer_after: str | None = None,
         use_format_error_reward: bool = False,
+        thoughts: Thoughts = "count",
         prompt: str | None = None,
         deadline: float = 1.0,
         **rows: Unpack[RowOptions],
@@ -85,6 +90,7 @@ class MathEnv(TaskEnv):
         self.answer_key = answer_key
         self.answer_after = answer_after
         self.use_format_error_reward = use_format_error_reward
+        self.thoughts = check_thoughts(thoughts)
         if prompt == "default":
             prompt = f"{{problem}}\n\n{INSTRUCTION}"
         self.prompt = check_prompt(prompt, "problem")

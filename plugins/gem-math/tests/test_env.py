@@ -101,6 +101,16 @@ class TestRewards:
         assert answered(r"\boxed{41}", **options).reward == 0.0
         assert answered(r"\boxed{42}", **options).reward == 1.0
 
+    def test_a_box_in_a_thought_counts_unless_thoughts_are_ignored(self) -> None:
+        thoughts = [r"<think>\boxed{42}</think> No.", r"<think>\boxed{42}", r"\boxed{42}</think>"]
+        for action in thoughts:
+            assert answered(action).reward == 1.0
+            assert answered(action, thoughts="ignore").info["answer"] is None
+        long = f"<think>{'x' * 10**6}\\boxed{{1}}</think>\\boxed{{42}}"
+        assert answered(long, thoughts="ignore").reward == 1.0
+        with pytest.raises(ConfigError, match="'count' or 'ignore'; got 'no'"):
+            answered("", thoughts="no")
+
     def test_the_end_of_a_very_long_text_is_graded(self) -> None:
         assert answered("x" * 10**6 + r"\boxed{42}").reward == 1.0
         assert answered(r"\boxed{42}" + "x" * 10**6).info["answer"] is None
@@ -308,6 +318,7 @@ class TestIds:
             "answer_key": "answer",
             "answer_after": None,
             "use_format_error_reward": False,
+            "thoughts": "count",
             "prompt": None,
             "deadline": 1.0,
             "dataset_name": "axon-rl/geometry3k",

@@ -4,6 +4,7 @@ from typing import Any, ClassVar, Unpack
 
 from gem_core.errors import DataError
 from gem_core.observation import Action
+from gem_core.thoughts import Thoughts, check_thoughts
 from gem_qa.scoring import Compare, check_compare, exact_match, f1, unformatted
 from gem_tasks import Answer, Grade, RowOptions, TaskEnv, gold_answers
 from gem_tasks.parsing import last_boxed, last_tagged
@@ -42,6 +43,8 @@ class QaEnv(TaskEnv):
         answer_key: The column of the gold answers: a text, number or bool, or a list of
             alternatives.
         extract_boxed: Read the answer from a box instead of a tag.
+        thoughts: Whether an answer in a thought counts if there is none later (``count``, as in
+            GEM) or not (``ignore``).
         compare: How answers are compared: ``text``, by their words and numbers; ``meaning``, where
             three is also 3, 15 percent 15% and Beyoncé Beyonce; or ``squad``, by SQuAD's own
             normalisation. See ``gem_qa.scoring``.
@@ -57,7 +60,7 @@ class QaEnv(TaskEnv):
         HubError: The hub does not provide the dataset.
     """
 
-    shared = ("prompt", "question_key", "answer_key", "extract_boxed", "compare")
+    shared = ("prompt", "question_key", "answer_key", "extract_boxed", "compare", "thoughts")
     guesses: ClassVar[tuple[str, ...]] = ("True", "False", "yes", "no", "1", "2")
     """The answers that random actions choose from."""
 
@@ -67,6 +70,7 @@ class QaEnv(TaskEnv):
         question_key: str = "question",
         answer_key: str = "answer",
         extract_boxed: bool = False,
+        thoughts: Thoughts = "count",
         compare: Compare = "text",
         prompt: str | None = "default",
         **rows: Unpack[RowOptions],
@@ -77,6 +81,7 @@ class QaEnv(TaskEnv):
         self.question_key = question_key
         self.answer_key = answer_key
         self.extract_boxed = extract_boxed
+        self.thoughts = check_thoughts(thoughts)
         self.compare = check_compare(compare)
         super().__init__(columns={question_key: str, answer_key: Answer}, **rows)
 

@@ -106,6 +106,15 @@ def test_with_extract_boxed_the_last_box_is_read_and_nothing_else(response, rewa
     assert env.step(response).reward == reward
 
 
+def test_an_answer_in_a_thought_counts_unless_thoughts_are_ignored():
+    thought = "<think><answer>Euclid</answer></think> I do not know."
+    assert asked().step(thought).reward == 1.0
+    step = asked(thoughts="ignore").step(thought)
+    assert (step.reward, step.info["answer"]) == (0.0, None)
+    boxed = {"extract_boxed": True, "thoughts": "ignore"}
+    assert asked(**boxed).step(r"<think>\boxed{Euclid}").reward == 0.0
+
+
 def test_golds_may_be_texts_numbers_bools_or_lists(subtests):
     for gold, right, wrong in [
         (["Danube", "River Danube"], "the river Danube", "Rhine"),

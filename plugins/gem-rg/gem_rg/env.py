@@ -15,6 +15,7 @@ from gem_core.boxes import unwrapped
 from gem_core.errors import ConfigError, InvalidActionError
 from gem_core.faults import boundary
 from gem_core.seeding import check_seed, child_seed
+from gem_core.thoughts import Thoughts, check_thoughts, spoken
 from gem_rg import datasets
 from gem_rg.catalog import DESCRIPTIONS
 from gem_rg.items import Item, Recipe
@@ -51,13 +52,22 @@ class ReasoningGymEnv(BaseEnv):
         time_limit: The time in seconds in which a reset must make an item.
         score_limit: The time in seconds for scoring an answer; after it, the answer scores 0.0.
         unwrap: Whether an answer is read without what only formats it; False scores it as written.
+        thoughts: Whether an answer in a thought counts if there is none later (``count``) or not.
 
     Raises:
         ConfigError: An option has an invalid value.
         EntryPointError: In ``reset``: the installed reasoning-gym cannot be used.
     """
 
-    shared = ("_recipe", "_dataset_seed", "_hint", "_time_limit", "_score_limit", "_unwrap")
+    shared = (
+        "_recipe",
+        "_dataset_seed",
+        "_hint",
+        "_time_limit",
+        "_score_limit",
+        "_thoughts",
+        "_unwrap",
+    )
     blocking = True
 
     idx: int
@@ -81,6 +91,7 @@ class ReasoningGymEnv(BaseEnv):
         time_limit: float = 10.0,
         score_limit: float = 2.0,
         unwrap: bool = True,
+        thoughts: Thoughts = "ignore",
     ) -> None:
         for key, limit in (("time_limit", time_limit), ("score_limit", score_limit)):
             if not limit > 0:
@@ -93,6 +104,7 @@ class ReasoningGymEnv(BaseEnv):
         self._time_limit = time_limit
         self._score_limit = score_limit
         self._unwrap = unwrap
+        self._thoughts = check_thoughts(thoughts)
 
     def seed(self, seed: int) -> None:
         super().seed(seed)
@@ -153,7 +165,8 @@ class ReasoningGymEnv(BaseEnv):
         if not isinstance(action, str):
             got = type(action).__name__
             raise InvalidActionError(f"An action of {type(self).__name__} is text; got {got}.")
-        answer = _answer_in(action[-LONGEST_ANSWER:])
+        said = action if self._thoughts == "count" else spoken(action)
+        answer = _answer_in(said[-LONGEST_ANSWER:])
         score, error = 0.0, ""
         if answer:
             with boundary("grader"):

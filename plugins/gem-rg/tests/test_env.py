@@ -51,6 +51,15 @@ def test_the_seed_of_the_dataset_decides_the_items():
     assert len(set(questions(last, 3))) == 3
 
 
+def test_an_answer_in_a_thought_counts_only_if_it_is_asked_for():
+    for thoughts, reward in (("ignore", 0.0), ("count", 1.0)):
+        env = gem_core.make("rg:chain_sum", thoughts=thoughts)
+        env.reset(seed=0)
+        thought = env.unwrapped.solution()
+        step = env.step(f"<think>{thought}</think> I do not know.")
+        assert (step.reward, "format_error" in step.info) == (reward, thoughts == "ignore")
+
+
 def test_the_hint_can_be_replaced_or_left_out():
     bare = gem_core.make("rg:leg_counting", hint="").reset()[0]
     assert "boxed" not in bare

@@ -99,6 +99,7 @@ class ReasoningGymEnv(Env):
             size=self.size,
             dataset_seed=self._dataset_seed,
             unwrap=False,
+            thoughts="count",
             **self._options,
         )
 
