@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from gem_core.errors import ConfigError, SandboxError
 from gem_core.lifetimes import Lock
 from gem_core.records import json_value
-from gem_sandbox.docker_connection import raw_socket, take_frames
+from gem_sandbox.docker_connection import close, raw_socket, take_frames
 from gem_sandbox.image import DEFAULT_IMAGE, image_environment, write_image
 from gem_sandbox.owners import identity, is_orphaned
 from gem_sandbox.runner import WRITE_SECONDS, Channel, Launcher, runner_arguments
@@ -243,8 +243,7 @@ class ContainerChannel(Channel):
             self._api.remove_container(self._id, force=True)
 
     def abandon(self) -> None:
-        self._stream.close()
-        self._socket.close()
+        close(self._stream)
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from typing import Any
 
 from gem_core.errors import MachineError
 
-__all__ = ["frames", "raw_socket", "take_frames"]
+__all__ = ["close", "frames", "raw_socket", "take_frames"]
 
 _HEADER = struct.Struct("!B3xI")
 _CHUNK = 1 << 16
@@ -22,6 +22,14 @@ def raw_socket(stream: Any) -> socket.socket:
     found: socket.socket = getattr(stream, "_sock", stream)
     found.settimeout(None)
     return found
+
+
+def close(stream: Any) -> None:
+    """Close a connection that docker-py has opened; may be called twice."""
+    parts = getattr(stream, "_response", None), stream, getattr(stream, "_sock", None)
+    for part in parts:  # the response first: freed later, it would flush a file that is closed
+        if part is not None:
+            part.close()
 
 
 def take_frames(received: bytearray) -> Iterator[tuple[int, bytes]]:

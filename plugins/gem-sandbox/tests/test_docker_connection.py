@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from gem_core.errors import MachineError
-from gem_sandbox.docker_connection import frames, raw_socket, take_frames
+from gem_sandbox.docker_connection import close, frames, raw_socket, take_frames
 
 docker = pytest.importorskip("docker", reason="pip install docker")
 
@@ -45,10 +45,13 @@ def engine(tmp_path):
 def test_frames_that_come_with_the_headers_are_read(engine):
     stream = engine.exec_start("name", socket=True)
     found = frames(stream)
-    with raw_socket(stream) as connection, stream:
-        assert next(found) == (1, b"out\n")
-        connection.sendall(b"go on")
-        assert list(found) == [(2, b"oops\n")]
+    assert next(found) == (1, b"out\n")
+    connection = raw_socket(stream)
+    connection.sendall(b"go on")
+    assert list(found) == [(2, b"oops\n")]
+    for _ in range(2):
+        close(stream)
+    assert connection.fileno() == -1
 
 
 def test_other_versions_of_the_libraries_are_refused_with_what_to_install():

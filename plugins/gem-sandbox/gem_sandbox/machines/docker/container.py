@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gem_core.errors import MachineError
-from gem_sandbox.docker_connection import frames, raw_socket
+from gem_sandbox.docker_connection import close, frames, raw_socket
 from gem_sandbox.machines.docker import scripts
 from gem_sandbox.machines.docker.engine import Engine, said_by_engine, told_by_engine
 from gem_sandbox.machines.docker.files import ENDED, ContainerFiles
@@ -94,8 +94,7 @@ class Container(ContainerFiles):
         if self._stream is not None:
             with contextlib.suppress(OSError):
                 self._connection.shutdown(socket.SHUT_RDWR)
-            self._stream.close()
-            self._connection.close()
+            close(self._stream)
 
     def spawn(
         self,
@@ -201,8 +200,7 @@ class Container(ContainerFiles):
         except OSError:
             return b""
         finally:
-            stream.close()
-            connection.close()
+            close(stream)
 
     def _limit_processes(self, number: int) -> None:
         with told_by_engine(ENDED):

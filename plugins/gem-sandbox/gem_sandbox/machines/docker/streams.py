@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gem_core.errors import MachineError
-from gem_sandbox.docker_connection import frames, raw_socket
+from gem_sandbox.docker_connection import close, frames, raw_socket
 from gem_sandbox.machines.local.messages import STATUS
 from gem_sandbox.machines.reports import Reports
 
@@ -166,8 +166,7 @@ class JobStreams:
     def _end(self) -> None:
         code = self._exit_code() if self._code is None else self._code
         self.hang_up()
-        self._stream.close()
-        self.connection.close()
+        close(self._stream)
         if code is not None:
             status = STATUS.pack(code << 8, 0, self._is_out_of_memory)
             self._write(self._status_to, status)
