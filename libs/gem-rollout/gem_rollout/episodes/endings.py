@@ -7,8 +7,9 @@ end of the interpreter waits for these threads, but not for ever.
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
-from gem_core.lifetimes import Lifetime, call_later
+from gem_core.lifetimes import Lifetime, Lock, call_later
 
 __all__ = ["end_in_thread", "prepare"]
 
@@ -21,21 +22,24 @@ class _Endings:
 
     def __init__(self) -> None:
         self._threads: list[threading.Thread] = []
-        self.lifetime = Lifetime(self, _wait, self._threads, what="ending")
+        self._lock = Lock()
+        self.lifetime = Lifetime(self, _wait, self._threads, self._lock, what="ending")
 
     def start(self, end: Callable[[], object]) -> threading.Thread:
-        self._threads[:] = [one for one in self._threads if one.is_alive()]
         thread = threading.Thread(target=end, name="gem-rollout-end", daemon=True)
-        self._threads.append(thread)
-        thread.start()
+        with self._lock:  # a thread that is not started cannot be waited for
+            self._threads[:] = [one for one in self._threads if one.is_alive()] + [thread]
+            thread.start()
         return thread
 
 
-def _wait(threads: list[threading.Thread]) -> None:
+def _wait(threads: list[threading.Thread], lock: AbstractContextManager[object]) -> None:
     until, drained = time.monotonic() + _AT_EXIT, threading.Event()
     call_later(drained.set)  # a drop may just have been noted
     drained.wait(_AT_EXIT)
-    for one in list(threads):
+    with lock:
+        started = list(threads)
+    for one in started:
         one.join(max(0.0, until - time.monotonic()))
 
 
