@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import cloudpickle
@@ -193,10 +194,12 @@ def test_requests_that_no_thread_has_begun_are_dropped(make, tmp_path):
     vector.reset(seed=0)
     vector.send(["wait", "b", "c", "hang"])
     wait_until((tmp_path / "hanging").exists)
-    (tmp_path / "go").touch()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), ThreadPoolExecutor() as pool:
         warnings.simplefilter("error")
-        vector.close()
+        closing = pool.submit(vector.close)
+        wait_until(lambda: vector._executor._tasks.qsize() <= 1)  # what ends the thread
+        (tmp_path / "go").touch()
+        closing.result()
     assert not list(tmp_path.glob("made-*"))
 
 
