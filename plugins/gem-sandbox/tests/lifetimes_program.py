@@ -94,6 +94,7 @@ class OfMachines(Kind):
     def begin(self) -> None:
         self.made.write(f"{HOME}/kept", "kept")
         self.made.run("sleep 888 & echo")
+        wait_until(lambda: "sleep 888" in self.made.processes())  # forked, not yet executed
 
     def is_whole(self) -> bool:
         return self.made.read(f"{HOME}/kept") == b"kept" and "sleep 888" in self.made.processes()
