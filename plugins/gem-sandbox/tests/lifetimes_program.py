@@ -392,7 +392,7 @@ def a_part_dies(kind: Kind) -> None:
     assert other.use() == "well"
     other.kill_part()
     try:
-        for _ in range(2):  # the first may be what died
+        for _ in range(3):  # a session, what it is forked from, and the server of both have died
             found = other.use()
     except other.error:
         pass
