@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any
@@ -79,7 +80,8 @@ class RaySlots:
     def _check_sent(self, sent: "Future[Any]") -> None:
         """Kill an actor that has not got its tasks, and would never answer them."""
         if sent.cancelled() or sent.exception() is not None:
-            self.kill()
+            # This is Ray's own thread, which must not wait for Ray.
+            threading.Thread(target=self.kill, daemon=True).start()
 
     def receive(self) -> list[Answer]:
         """Wait for answers, and return them."""
