@@ -62,7 +62,7 @@ class QueueExecutor:
     def __init__(self) -> None:
         self._slots: dict[int, Slot] = {}
         self._results: queue.SimpleQueue[Result] = queue.SimpleQueue()
-        self._loop: "BackgroundLoop | None" = None
+        self._loop: BackgroundLoop | None = None
         self._loop_lock = Lock()
 
     def start(self, make_slots: Sequence[Callable[..., Slot]]) -> None:
