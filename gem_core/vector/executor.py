@@ -4,15 +4,13 @@ import queue
 import time
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from gem_core.background import BackgroundLoop
 from gem_core.errors import GemError
 from gem_core.lifetimes import Lock
 from gem_core.maybe_async import is_awaitable
 from gem_core.vector.slot import Fault, Slot, perform
-
-if TYPE_CHECKING:
-    from gem_core.background import BackgroundLoop
 
 __all__ = [
     "CLOSE_SECONDS",
@@ -98,8 +96,6 @@ class QueueExecutor:
             self._results.put((index, value))
 
     def _put_later(self, index: int, awaitable: Awaitable[Any]) -> None:
-        from gem_core.background import BackgroundLoop  # noqa: PLC0415 - imports asyncio
-
         with self._loop_lock:
             if self._loop is None:
                 self._loop = BackgroundLoop("asynchronous environments", seconds=CLOSE_SECONDS)
