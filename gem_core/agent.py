@@ -124,6 +124,8 @@ class BaseAgent(ABC):
 
     shared: ClassVar[tuple[str, ...]] = ()
     """Names of attributes that copies share (models, connections); pickles leave them out."""
+    movable: ClassVar[bool] = False
+    """Whether a copy in another process acts as it does here; then workers play whole episodes."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in self.shared}
@@ -149,6 +151,8 @@ class BaseAgent(ABC):
 class RandomAgent(BaseAgent):
     """Plays the environment's random actions: the usual lower bound."""
 
+    movable = True
+
     def reset(self, env: Env) -> None:
         self._env = env
 
@@ -158,6 +162,8 @@ class RandomAgent(BaseAgent):
 
 class SilentAgent(BaseAgent):
     """Plays empty actions, which are malformed: its return is the lowest possible."""
+
+    movable = True
 
     def act(self, observation: Observation, info: Info) -> Action:
         return ""
@@ -173,6 +179,8 @@ class ScriptedAgent(BaseAgent):
     Raises:
         ConfigError: The list is empty.
     """
+
+    movable = True
 
     def __init__(self, actions: Sequence[Action], *, repeat: bool = False) -> None:
         if not actions:
@@ -193,6 +201,7 @@ class ScriptedAgent(BaseAgent):
 class OracleAgent(BaseAgent):
     """Plays with the best known agent of the environment, which its spec names."""
 
+    movable = True
     _player: Agent | None = None
 
     def reset(self, env: Env) -> None:

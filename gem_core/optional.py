@@ -15,6 +15,8 @@ member                         of               without it
                                environment
 ``seed_episode(seed)``         an agent         what the agent draws does not depend on the
                                                 episode; called before its ``reset``
+``movable: bool``              an agent         it acts in the process of the run, also where
+                                                environments are in worker processes
 ``async arun(call)``           a tool           ``run`` runs where the environment is
                                                 asynchronous too
 ``in_order: bool``             a tool           calls of one action may run at the same time

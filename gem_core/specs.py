@@ -226,10 +226,15 @@ AGENTS: "Kind[AgentSpec]" = Kind(
 EXECUTORS: Kind[Spec] = Kind(
     id="executors",
     name="executor",
-    description="executors of vectors",
+    description="executors, in which environments run",
+    group="executor",
     check=f"{_CHECKS}:check_executor",
 )
-"""Entry points return an ``Executor`` of the environments of a vector."""
+"""Entry points return an ``Executor`` of the environments of a vector.
+
+One whose workers also call functions, such as ``processes``, is a ``gem_workers.Pool``, in which
+rollouts play.
+"""
 COMMANDS: Kind[Spec] = Kind(
     id="commands",
     name="command",

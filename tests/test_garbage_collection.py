@@ -31,7 +31,7 @@ LIVES = {
 from gem_workers import WorkerPool
 def use(pool):
     assert pool.call("math:sqrt", 4.0, deadline=60) == 2
-live(lambda: WorkerPool(size=1), use)
+live(lambda: WorkerPool(max_workers=1), use)
 """,
     "vectors": """\
 import gem_core

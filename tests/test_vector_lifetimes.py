@@ -20,7 +20,7 @@ from forks import in_fork
 import gem_core
 import gem_core.vector.executor
 import gem_core.vector.threads
-import gem_workers.executor
+import gem_workers.vector_workers
 from gem_core import AsyncEnv, BaseEnv, Step
 from gem_core.errors import ClosedError, EnvironmentFault, ForkError
 from gem_core.specs import EnvSpec
@@ -108,7 +108,7 @@ def make(tmp_path):
 
 @pytest.fixture
 def hasty(monkeypatch):
-    for module in (gem_core.vector.executor, gem_core.vector.threads, gem_workers.executor):
+    for module in (gem_core.vector.executor, gem_core.vector.threads, gem_workers.vector_workers):
         monkeypatch.setattr(module, "CLOSE_SECONDS", 0.3)
 
 
@@ -242,8 +242,8 @@ def test_a_worker_that_dies_is_replaced_and_closed(make, tmp_path):
 def test_a_worker_whose_environments_are_not_made_again_is_given_up(
     make, tmp_path, hasty, monkeypatch
 ):
-    monkeypatch.setattr(gem_workers.executor, "_LEAST_PATIENCE", 0.5)
-    monkeypatch.setattr(gem_workers.executor, "_PATIENCE", 0.0)
+    monkeypatch.setattr(gem_workers.vector_workers, "_LEAST_PATIENCE", 0.5)
+    monkeypatch.setattr(gem_workers.vector_workers, "_PATIENCE", 0.0)
     vector = make(TWO)
     vector.reset(seed=0)
     (tmp_path / "hang").touch()

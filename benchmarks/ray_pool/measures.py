@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from ray.cluster_utils import Cluster
 
 from gem_core.agent import Agent, RandomAgent, SilentAgent
 from gem_core.env import Env
 from gem_rollout import collect
-from gem_rollout.episodes.processes import Play, in_processes
+from gem_rollout.episodes.processes import in_processes
 from gem_serve.cluster import RayPool
 from gem_workers import Pool
 from ray_pool.envs import Drawing, Sized
@@ -25,7 +25,25 @@ from ray_pool.envs import Drawing, Sized
 __all__ = ["cluster_of", "equal", "kill", "played", "sleepers", "steps"]
 
 Figures = dict[str, float]
+Play = Literal["steps", "episodes"]
+"""What a message to a worker asks for; it follows from the agent."""
 _NODE = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
+
+
+class RandomHere(RandomAgent):
+    """Acts in this process."""
+
+    movable = False
+
+
+class SilentHere(SilentAgent):
+    """Acts in this process."""
+
+    movable = False
+
+
+_RANDOM: dict[Play, type[Agent]] = {"steps": RandomHere, "episodes": RandomAgent}
+_SILENT: dict[Play, type[Agent]] = {"steps": SilentHere, "episodes": SilentAgent}
 
 
 @contextmanager
@@ -78,7 +96,10 @@ def equal(pool: Pool, make_env: Callable[[], Env], *, episodes: int, play: Play)
     """Return whether episodes in a pool are those of this process, field by field."""
     here, _ = played(make_env, episodes=episodes, concurrency=16)
     there, _ = played(
-        in_processes(make_env, pool=pool, play=play), episodes=episodes, concurrency=16
+        in_processes(make_env, pool=pool),
+        episodes=episodes,
+        concurrency=16,
+        make_agent=_RANDOM[play],
     )
     return here == there and len(here) == episodes
 
@@ -93,11 +114,11 @@ def steps(
         process's CPU time, and bytes of arguments and results.
     """
     make_env = partial(Sized, kilobytes=kilobytes, seconds=seconds)
-    remote = in_processes(make_env, pool=pool, play=play)
+    remote, agent = in_processes(make_env, pool=pool), _SILENT[play]
     episodes = max(concurrency, total // 10)
-    played(remote, episodes=concurrency, concurrency=concurrency, make_agent=SilentAgent)
+    played(remote, episodes=concurrency, concurrency=concurrency, make_agent=agent)
     cpu, started = time.process_time(), time.perf_counter()
-    for one in collect(remote, SilentAgent, episodes=episodes, concurrency=concurrency):
+    for one in collect(remote, agent, episodes=episodes, concurrency=concurrency):
         assert one.error is None, one.error  # noqa: S101 - figures of failed steps mean nothing
     count = episodes * 10
     return {
@@ -120,8 +141,8 @@ def _payload(make_env: Callable[[], Env], play: Play) -> float:
 
 def sleepers(pool: Pool, *, envs: int, seconds: float, turns: int, play: Play) -> Figures:
     """Play one episode in each of many environments that sleep, all at the same time."""
-    make_env = in_processes(partial(Sized, seconds=seconds, turns=turns), pool=pool, play=play)
-    asked: Any = {"episodes": envs, "concurrency": envs, "make_agent": SilentAgent}
+    make_env = in_processes(partial(Sized, seconds=seconds, turns=turns), pool=pool)
+    asked: Any = {"episodes": envs, "concurrency": envs, "make_agent": _SILENT[play]}
     played(make_env, **asked)
     episodes, wall = played(make_env, **asked, seed=1)
     assert all(one["error"] is None for one in episodes)  # noqa: S101 - as above
@@ -149,7 +170,11 @@ def kill(cluster: Cluster, pool: RayPool, *, episodes: int, moment: float) -> Fi
     timer = threading.Timer(moment, strike)
     timer.start()
     there, seconds = played(
-        in_processes(make_env, pool=pool), episodes=episodes, concurrency=16, seed=0
+        in_processes(make_env, pool=pool),
+        episodes=episodes,
+        concurrency=16,
+        seed=0,
+        make_agent=RandomHere,
     )
     timer.join()
     cluster.add_node(**_NODE)

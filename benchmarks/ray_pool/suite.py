@@ -80,7 +80,7 @@ def _rounds(options: argparse.Namespace, pool: Pool, **asked: Any) -> dict[str, 
 
 def _snapshots(options: argparse.Namespace) -> list[dict[str, Any]]:
     rows = []
-    with _pool(1, 1) as actors, WorkerPool(size=1) as processes:
+    with _pool(1, 1) as actors, WorkerPool(max_workers=1) as processes:
         warm(processes, 1)
         pools: tuple[tuple[str, Pool], ...] = (("ray", actors), ("processes", processes))
         for size in track(_SIZES, description="snapshots"):

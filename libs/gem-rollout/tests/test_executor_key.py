@@ -31,11 +31,9 @@ def ran(folder: Path, *words: str) -> list[Any]:
 
 @pytest.mark.slow
 def test_a_run_in_worker_processes_has_the_same_episodes(tmp_path: Path) -> None:
-    """In steps, and whole."""
-    here = ran(tmp_path / "here")
-    for play in ("steps", "auto"):
-        words = ["executor=processes", "processes.size=1", f"executor.play={play}"]
-        assert ran(tmp_path / play, *words) == here
+    """With its id and a parameter."""
+    words = ["executor=processes", "processes.max_workers=1"]
+    assert ran(tmp_path / "there", *words) == ran(tmp_path / "here")
 
 
 def test_the_name_of_the_executor_stands_for_the_key() -> None:
@@ -52,10 +50,10 @@ def test_the_name_of_the_executor_stands_for_the_key() -> None:
     ("executor", "error", "message"),
     [
         ({"id": "process"}, UnknownIdError, "Did you mean 'processes'"),
-        ({"id": "processes", "sise": 1}, UnknownKwargError, "Did you mean 'size'"),
-        ({"id": "processes", "size": "many"}, ConfigError, r"executor\.size"),
-        ({"size": 1}, ConfigError, "executor needs an id beside size"),
-        ({"id": "processes", "play": "all"}, ConfigError, "play is one of steps, episodes, auto"),
+        ({"id": "processes", "max_worker": 1}, UnknownKwargError, "Did you mean 'max_workers'"),
+        ({"id": "processes", "max_workers": "many"}, ConfigError, r"executor\.max_workers"),
+        ({"cpus": 1}, ConfigError, "executor needs an id beside cpus"),
+        ({"id": "threads"}, ConfigError, "'threads' runs vectors, and plays no episodes"),
     ],
 )
 def test_an_executor_that_cannot_be_used_is_an_error(
@@ -66,21 +64,8 @@ def test_an_executor_that_cannot_be_used_is_an_error(
         workers.factory(make_factory(GUESS))
 
 
-def test_a_model_in_training_is_not_moved_to_a_worker() -> None:
-    """Whole episodes are refused; by default they are played in steps."""
-    config = {"executor": {"id": "processes", "play": "episodes"}}
-    with (
-        pytest.raises(ConfigError, match=r"executor\.play=steps"),
-        executor_of(config, moves_agents=False),
-    ):
-        pass
-    config["executor"]["play"] = "auto"
-    with executor_of(config, moves_agents=False) as workers:
-        assert workers.factory(make_factory(GUESS)).whole_episodes("random") is None
-
-
 def test_without_an_executor_a_factory_stays_as_it_is() -> None:
     """Nothing is wrapped, and no worker starts."""
     factory = make_factory(GUESS)
-    with executor_of({"executor": {"play": "auto"}}) as workers:
+    with executor_of({"executor": {}}) as workers:
         assert workers.factory(factory) is factory

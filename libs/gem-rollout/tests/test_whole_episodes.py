@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import cloudpickle
@@ -20,7 +21,6 @@ from gem_core.plugins import default_registry
 from gem_core.specs import AGENTS
 from gem_rollout import Component, FaultPolicy, collect
 from gem_rollout.episodes.processes import in_processes
-from gem_rollout.episodes.whole_episodes import cost_of, is_movable
 from gem_workers import WorkerPool
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.slow]
@@ -30,7 +30,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[WorkerPool]:
-    with WorkerPool(preload=["gem_rollout.episodes.whole_episodes"], size=2) as made:
+    with WorkerPool(preload=["gem_rollout.episodes.whole_episodes"], max_workers=2) as made:
         yield made
 
 
@@ -66,21 +66,6 @@ class Slow(AsyncEnv):
         return Step(f"{self.rng.random()}", 1.0, True, False, {})
 
 
-class Large(Acts):
-    """Has a snapshot of 200 kB, and steps of 2 ms."""
-
-    def __init__(self, size: int = 200_000) -> None:
-        super().__init__()
-        self.state = os.urandom(size)
-
-    def sample_random_action(self) -> Action:
-        return ""
-
-    def step(self, action: Action) -> Step:
-        time.sleep(0.002)
-        return super().step(action)
-
-
 class Broken(Acts):
     """Cannot be made."""
 
@@ -91,11 +76,14 @@ class Broken(Acts):
 class Waits(BaseAgent):
     """Waits for a model that is only here."""
 
-    def __init__(self) -> None:
-        self.lock = threading.Lock()  # cannot be pickled
-
     def act(self, observation: Observation, info: Info) -> Action:
         return ""
+
+
+class Movable(Waits):
+    """Says that it may be copied."""
+
+    movable = True
 
 
 def played(make_env: Any, make_agent: Any, **options: Any) -> dict[int, Any]:
@@ -124,7 +112,7 @@ def test_whole_episodes_in_a_worker_are_those_of_this_process(
     pool: WorkerPool, make_env: Any, make_agent: Any
 ) -> None:
     """Every field is equal except the times, also in groups and mixtures."""
-    there = in_processes(make_env, pool=pool, play="episodes")
+    there = in_processes(make_env, pool=pool)
     options = {"episodes": 12, "episodes_per_group": 3}
     assert played(there, make_agent, **options) == played(make_env, make_agent, **options)
     mixtures: list[Any] = [
@@ -138,13 +126,13 @@ def test_whole_episodes_in_a_worker_are_those_of_this_process(
 
 def test_an_episode_that_fails_is_recorded_and_the_next_one_goes_on(pool: WorkerPool) -> None:
     """An error, a death and a deadline end one episode each."""
-    make_env = in_processes(Acts, pool=pool, play="episodes")
+    make_env = in_processes(Acts, pool=pool)
     policy = FaultPolicy(turn_deadline=1.0)
     for action, error, turns in (("raise", "LookupError", 1), ("hang", "DeadlineError", 1)):
-        agent = ScriptedAgent(["", action])
-        found = played(make_env, lambda agent=agent: agent, episodes=1, policy=policy)
+        agent = partial(ScriptedAgent, ["", action])
+        found = played(make_env, agent, episodes=1, policy=policy)
         assert (found[0]["error"]["type"], len(found[0]["turns"])) == (error, turns)
-    run = collect(make_env, lambda: ScriptedAgent(["die"]), episodes=1)
+    run = collect(make_env, partial(ScriptedAgent, ["die"]), episodes=1)
     assert [one.error["type"] for one in run if one.error] == ["WorkerDiedError"]
     run = collect(make_env, SilentAgent, episodes=4)
     assert [one.error for one in run] == [None] * 4
@@ -153,9 +141,9 @@ def test_an_episode_that_fails_is_recorded_and_the_next_one_goes_on(pool: Worker
 
 def test_a_deadline_of_the_episode_holds_in_a_worker(pool: WorkerPool) -> None:
     """The report counts it as late."""
-    make_env = in_processes(Acts, pool=pool, play="episodes")
+    make_env = in_processes(Acts, pool=pool)
     policy = FaultPolicy(episode_deadline=0.5)
-    run = collect(make_env, lambda: ScriptedAgent(["hang"]), episodes=1, policy=policy)
+    run = collect(make_env, partial(ScriptedAgent, ["hang"]), episodes=1, policy=policy)
     (one,) = run
     assert one.error is not None
     assert one.error["type"] == "DeadlineError"
@@ -165,47 +153,32 @@ def test_a_deadline_of_the_episode_holds_in_a_worker(pool: WorkerPool) -> None:
 def test_a_retry_has_a_new_environment(pool: WorkerPool) -> None:
     """The trajectory has the errors of the attempts."""
     policy = FaultPolicy(on_error="retry", retries=1)
-    make_env = in_processes(Acts, pool=pool, play="episodes")
-    (one,) = collect(make_env, lambda: ScriptedAgent(["raise"]), episodes=1, policy=policy)
+    make_env = in_processes(Acts, pool=pool)
+    (one,) = collect(make_env, partial(ScriptedAgent, ["raise"]), episodes=1, policy=policy)
     assert (one.attempts, len(one.failures)) == (2, 1)
 
 
 def test_an_environment_that_cannot_be_made_in_a_worker_ends_the_run(pool: WorkerPool) -> None:
     """The first failure is a mistake in the configuration."""
     with pytest.raises(LookupError, match="no data"):
-        list(collect(in_processes(Broken, pool=pool, play="episodes"), SilentAgent, episodes=1))
+        list(collect(in_processes(Broken, pool=pool), SilentAgent, episodes=1))
 
 
-def test_an_agent_that_cannot_be_sent_is_an_error_that_says_what_to_do(pool: WorkerPool) -> None:
-    """It names the parameter that keeps the agent here."""
-    make_env = in_processes(Acts, pool=pool, play="episodes")
-    agent = Waits()
-    with pytest.raises(ConfigError, match=r"executor\.play=steps"):
-        list(collect(make_env, lambda: agent, episodes=1))
+def test_a_movable_agent_that_cannot_be_sent_is_an_error(pool: WorkerPool) -> None:
+    """Its arguments cannot be pickled."""
+    agent = partial(ScriptedAgent, [threading.Lock()])  # type: ignore[list-item]
+    with pytest.raises(ConfigError, match="movable must be picklable"):
+        list(collect(in_processes(Acts, pool=pool), agent, episodes=1))
 
 
-def test_the_cost_of_steps_and_snapshots_decides_where_episodes_are_played() -> None:
-    """Large snapshots and short steps favour whole episodes; coroutines are not measured."""
-    large, middle = cost_of(Large), cost_of(lambda: Large(1000))
-    assert large.favours_whole
-    assert large.snapshot_bytes > 200_000
-    assert not middle.favours_whole
-    assert not cost_of(Slow).favours_whole
-    assert not cost_of(Broken).favours_whole
-
-
-def test_only_programmed_agents_move_by_themselves(pool: WorkerPool) -> None:
-    """A model, a person and an agent of the user's stay where they are."""
+def test_an_agent_moves_only_if_its_class_says_so(pool: WorkerPool) -> None:
+    """A model, a person and most agents of users stay where they are."""
     find = default_registry().find
-    assert is_movable(RandomAgent)
-    assert is_movable(find(AGENTS, "oracle").make)
-    assert not is_movable(find(AGENTS, "human").make)
-    assert not is_movable(Waits)
-    here: Any = in_processes(Large, pool=pool, play="auto")
-    assert here.whole_episodes(Waits) is None
-    assert here.whole_episodes(RandomAgent) is not None
-    with pytest.raises(ConfigError, match="play is one of steps, episodes, auto"):
-        in_processes(Large, play="all")  # type: ignore[arg-type]
+    here: Any = in_processes(Acts, pool=pool)
+    for agent in (RandomAgent, Movable, partial(Movable), find(AGENTS, "oracle").make):
+        assert here.whole_episodes(agent) is not None
+    for agent in (Waits, lambda: Movable(), find(AGENTS, "human").make):  # noqa: PLW0108
+        assert here.whole_episodes(agent) is None
 
 
 def test_the_factory_keeps_its_spec() -> None:

@@ -12,11 +12,10 @@ if TYPE_CHECKING:
     from gem_workers.cancellation import Cancellation, cancellable, run_in_thread
     from gem_workers.machine import MachineSpec, make_machine, make_machine_provider
     from gem_workers.pool import WorkerPool, shared_pool
-    from gem_workers.pools import POOLS, Pool
+    from gem_workers.pools import Pool
     from gem_workers.sandbox import Execution, Program, Sandbox, SandboxSession, make_sandbox
 
 __all__ = [
-    "POOLS",
     "BaseSandbox",
     "Cancellation",
     "Execution",
@@ -43,7 +42,7 @@ __getattr__, __dir__ = lazy_names(
         "cancellation": ("Cancellation", "cancellable", "run_in_thread"),
         "machine": ("MachineSpec", "make_machine", "make_machine_provider"),
         "pool": ("WorkerPool", "shared_pool"),
-        "pools": ("POOLS", "Pool"),
+        "pools": ("Pool",),
         "sandbox": ("Execution", "Program", "Sandbox", "SandboxSession", "make_sandbox"),
     },
 )

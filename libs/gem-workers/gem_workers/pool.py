@@ -3,6 +3,7 @@
 A worker that misses its deadline is killed with all its child processes. The next call that needs
 a worker replaces it within milliseconds, by a fork of a template that has imported the modules.
 Threads and event loops share the workers; callers that find none idle wait in one fair queue.
+A vector has workers of its own, which keep its environments.
 """
 
 import os
@@ -36,17 +37,20 @@ from gem_workers.frames import (
     pack,
 )
 from gem_workers.launcher import Launcher, Worker
+from gem_workers.slots import ProcessSlots
+from gem_workers.vector_workers import VectorWorkers
 
 __all__ = ["WorkerPool", "shared_pool"]
 
 _MOST_WORKERS = 8
+_STDERR = 2
 _NO_DEADLINE = 1e6
 """Seconds; timeouts of sockets cannot be much longer."""
 _CLOSED = "This pool of workers is closed."
 
 
-class WorkerPool:
-    """Calls functions in worker processes, each call with a deadline.
+class WorkerPool(VectorWorkers):
+    """Worker processes: they call functions, each call with a deadline, or run a vector.
 
     Processes start with the first call. A worker serves many calls and is replaced when it has
     grown by an eighth of its memory limit; of several idle workers the one used last comes first.
@@ -56,12 +60,15 @@ class WorkerPool:
     Any number of threads and event loops may use a pool. In a fork of this process it starts its
     own processes. A pool that is not closed ends with the interpreter.
 
+    As an executor of a vector, it keeps each environment in one of its processes; text that
+    environments print goes to the standard error of this process.
+
     Args:
         preload: Names of modules to import once, before the first call: the modules of the
             functions, and modules that these import lazily.
         memory_mib: Most memory that a worker may allocate after its start, in MiB; None for no
             limit. Not enforced on macOS.
-        size: Most workers at the same time; None for one per core, at most 8.
+        max_workers: Most workers at the same time; None for one per core, and for calls at most 8.
 
     Raises:
         ConfigError: An argument is out of range, or ``preload`` is a string.
@@ -72,18 +79,26 @@ class WorkerPool:
         *,
         preload: Sequence[str] = (),
         memory_mib: int | None = None,
-        size: int | None = None,
+        max_workers: int | None = None,
     ) -> None:
+        super().__init__()
         if isinstance(preload, str):
             raise ConfigError(f"preload must be a sequence of module names; got {preload!r}.")
         if memory_mib is not None and memory_mib < 1:
             raise ConfigError(f"memory_mib must be at least 1, or None; got {memory_mib}.")
-        if size is not None and size < 1:
-            raise ConfigError(f"size must be at least 1, or None; got {size}.")
-        self._size = size or min(_MOST_WORKERS, os.cpu_count() or 1)
+        if max_workers is not None and max_workers < 1:
+            raise ConfigError(f"max_workers must be at least 1, or None; got {max_workers}.")
+        self._max_workers = max_workers
+        self._size = max_workers or min(_MOST_WORKERS, os.cpu_count() or 1)
         self._memory_mib = memory_mib
         self._closed = False
         self._launcher = Launcher(preload=preload, memory_mib=memory_mib)
+        self._slots_launcher = Launcher(
+            preload=preload,
+            memory_mib=memory_mib,
+            serve="gem_workers.slots:serve",
+            output=_STDERR,
+        )
         self._reset()
         _POOLS.add(self)
 
@@ -99,6 +114,12 @@ class WorkerPool:
     def closed(self) -> bool:
         """Whether the pool was closed."""
         return self._closed
+
+    def _count_of(self, slots: int) -> int:
+        return self._max_workers or os.cpu_count() or 1
+
+    def _open(self, slots: int) -> ProcessSlots:
+        return ProcessSlots(self._slots_launcher)
 
     def warm(self) -> None:
         """Start the processes in the background; the first call raises the error of a failure."""
@@ -296,10 +317,13 @@ class WorkerPool:
             waiter.set_exception(error)
 
     def close(self) -> None:
-        """End all processes, including busy ones; may be called twice.
+        """Close the environments of a vector, and end all processes; may be called twice.
 
-        Calls in progress and waiting calls raise ``ClosedError``.
+        Calls in progress and waiting calls raise ``ClosedError``. Environments that are not closed
+        within ``CLOSE_SECONDS`` are lost with their process.
         """
+        self._close_hosts()
+        self._slots_launcher.close()
         with self._lock:
             self._closed = True
             self._idle.clear()
@@ -326,6 +350,8 @@ class WorkerPool:
     def _forget(self) -> None:
         """Start over in a fork of this process."""
         self._launcher.forget()
+        self._slots_launcher.forget()
+        self._hosts.clear()
         self._reset()
 
 

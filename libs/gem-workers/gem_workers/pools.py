@@ -1,19 +1,20 @@
-"""Pools: workers, in this or other machines, that call functions with a deadline.
+"""Pools: executors whose workers also call functions, each call with a deadline.
 
-A pool is what rollouts, evaluation and training play environments in. ``WorkerPool`` is one; a
-plugin registers another with the kind ``POOLS``, and ``gem-core run ... executor=ID`` uses it.
+Vectors run in the workers of a pool, as in any executor; rollouts, evaluation and training play
+episodes in them. ``WorkerPool`` is one. A plugin registers another as an executor, and
+``gem-core run ... executor=ID`` uses it.
 """
 
 from typing import Any, Protocol, runtime_checkable
 
-from gem_core.specs import Kind, Spec
+from gem_core.vector.executor import Executor
 
-__all__ = ["POOLS", "Last", "Pool"]
+__all__ = ["Last", "Pool"]
 
 
 @runtime_checkable
-class Pool(Protocol):
-    """Calls functions in workers, each call with a deadline.
+class Pool(Executor, Protocol):
+    """An executor that calls functions in its workers, each call with a deadline.
 
     A worker keeps what the modules of its functions keep. Any worker may get any call, and a call
     whose worker is lost may be repeated, so a function must depend on its arguments alone.
@@ -27,18 +28,6 @@ class Pool(Protocol):
 
     def shared(self, blob: bytes) -> Any:
         """Return an argument to pass instead of bytes that many workers are sent."""
-
-    def close(self) -> None:
-        """End all workers; may be called twice."""
-
-
-POOLS: Kind[Spec] = Kind(
-    id="pools",
-    name="pool",
-    description="pools of workers that play environments",
-    group="executor",
-)
-"""Entry points return a ``Pool``."""
 
 
 class Last:

@@ -16,7 +16,7 @@ import pytest
 from gem_core import Action, BaseEnv, Env, GemError, Info, Observation, Step
 from gem_core.errors import ConfigError, EnvironmentFault, WorkerDiedError
 from gem_core.vector import VectorEnv
-from gem_workers.executor import ProcessesExecutor
+from gem_workers import WorkerPool
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.slow]
 # Worker processes get these classes by value: they need not find this file.
@@ -94,7 +94,7 @@ def make_vector() -> Iterator[MakeVector]:
     made: list[VectorEnv] = []
 
     def make(make_envs: Sequence[Any], *, max_workers: int = 1, **kwargs: Any) -> VectorEnv:
-        executor = ProcessesExecutor(max_workers=max_workers)
+        executor = WorkerPool(max_workers=max_workers)
         made.append(VectorEnv(make_envs, executor=executor, **kwargs))
         return made[-1]
 
@@ -287,7 +287,7 @@ class TestWhatCannotBeSent:
     ) -> None:
         vector = make_vector([Counter] * 3)
         for action, message in (
-            ("lock", "cannot be sent between processes"),
+            ("lock", "cannot be sent from a worker"),
             ("unreadable", "not a number"),
             ("local error", r"bad luck \(7\)"),
             ("locked error", "LockedError: locked"),
@@ -352,7 +352,7 @@ SCRIPT = """
 import dataclasses, os
 from gem_core import BaseEnv, Step
 from gem_core.vector import VectorEnv
-from gem_workers.executor import ProcessesExecutor
+from gem_workers import WorkerPool
 
 @dataclasses.dataclass
 class Move:
@@ -374,7 +374,7 @@ class Mine(BaseEnv):
         return os.getpid()
 
 print("script", flush=True)
-vector = VectorEnv([Mine] * 2, executor=ProcessesExecutor(max_workers=2), **OPTIONS)
+vector = VectorEnv([Mine] * 2, executor=WorkerPool(max_workers=2), **OPTIONS)
 with vector:
     vector.reset(seed=0)
 """

@@ -37,7 +37,7 @@ def _find_worker_functions() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[WorkerPool]:
-    with WorkerPool(preload=["worker_functions"], size=3) as pool:
+    with WorkerPool(preload=["worker_functions"], max_workers=3) as pool:
         yield pool
 
 
@@ -236,7 +236,7 @@ class TestACallThatIsLate:
     ) -> None:
         (tmp_path / "slow_to_import.py").write_text("import time; time.sleep(1.2)")
         monkeypatch.syspath_prepend(tmp_path)
-        pool = make_pool(preload=["slow_to_import"], size=1)
+        pool = make_pool(preload=["slow_to_import"], max_workers=1)
         with ThreadPoolExecutor(8) as threads:
             calls = [threads.submit(pool.call, "time:sleep", 0.2, deadline=1.0) for _ in range(6)]
             assert [call.result() for call in calls] == [None] * 6
@@ -291,7 +291,7 @@ class TestAWorkerThatDies:
     def test_workers_and_their_template_are_replaced_if_all_die(
         self, make_pool: Callable[..., WorkerPool]
     ) -> None:
-        pool = make_pool(size=2)
+        pool = make_pool(max_workers=2)
         worker, template = (
             pool.call(target, deadline=LONG) for target in ("os:getpid", "os:getppid")
         )
@@ -303,7 +303,7 @@ class TestAWorkerThatDies:
     def test_a_call_whose_worker_dies_with_the_template_raises(
         self, make_pool: Callable[..., WorkerPool], tmp_path: Path
     ) -> None:
-        pool = make_pool(size=1)
+        pool = make_pool(max_workers=1)
         template = pool.call("os:getppid", deadline=LONG)
         with ThreadPoolExecutor(1) as threads:
             call = threads.submit(
@@ -323,7 +323,7 @@ class TestMemory:
     def test_a_call_that_needs_too_much_memory_raises_and_its_worker_is_replaced(
         self, make_pool: Callable[..., WorkerPool]
     ) -> None:
-        pool = make_pool(memory_mib=256, size=1)
+        pool = make_pool(memory_mib=256, max_workers=1)
         before = pool.call("os:getpid", deadline=LONG)
         with pytest.raises(WorkerDiedError, match=r"out of memory \(memory_mib=256\)"):
             pool.call("worker_functions:allocate", 300, deadline=LONG)
@@ -333,14 +333,14 @@ class TestMemory:
     def test_a_call_gets_the_memory_that_its_limit_allows(
         self, make_pool: Callable[..., WorkerPool]
     ) -> None:
-        pool = make_pool(memory_mib=256, size=1)
+        pool = make_pool(memory_mib=256, max_workers=1)
         assert pool.call("worker_functions:allocate", 200, deadline=LONG) == 200 << 20
 
     @pytest.mark.slow
     def test_arguments_larger_than_the_memory_raise_and_are_not_sent_again_and_again(
         self, make_pool: Callable[..., WorkerPool]
     ) -> None:
-        pool = make_pool(memory_mib=32, size=2)
+        pool = make_pool(memory_mib=32, max_workers=2)
         for _ in range(2):
             with pytest.raises(WorkerDiedError):
                 pool.call("worker_functions:length", bytes(64 << 20), deadline=LONG)
@@ -350,7 +350,7 @@ class TestMemory:
     def test_a_worker_that_keeps_memory_is_replaced(
         self, make_pool: Callable[..., WorkerPool]
     ) -> None:
-        pool = make_pool(memory_mib=256, size=1)
+        pool = make_pool(memory_mib=256, max_workers=1)
         pids = [pool.call("worker_functions:keep", 10, deadline=LONG) for _ in range(16)]
         assert 3 <= len(set(pids)) <= 8
         wait_for_end(pids[0])
@@ -374,7 +374,7 @@ class TestManyThreads:
     def test_many_threads_never_have_more_workers_than_the_size(
         self, make_pool: Callable[..., WorkerPool]
     ) -> None:
-        pool = make_pool(size=2)
+        pool = make_pool(max_workers=2)
         with ThreadPoolExecutor(16) as threads:
             pids = threads.map(
                 lambda _: pool.call("worker_functions:sleep_and_tell_pid", 0.02, deadline=LONG),
@@ -442,7 +442,7 @@ class TestAsync:
     ) -> None:
         (tmp_path / "slow_to_import_2.py").write_text("import time; time.sleep(0.3)")
         monkeypatch.syspath_prepend(tmp_path)
-        pool = make_pool(preload=["slow_to_import_2"], size=1)
+        pool = make_pool(preload=["slow_to_import_2"], max_workers=1)
 
         async def count_turns(of: asyncio.Future[Any]) -> int:
             turns = 0
@@ -463,7 +463,7 @@ class TestAsync:
     def test_a_cancelled_call_ends_its_worker_and_no_other(
         self, make_pool: Callable[..., WorkerPool], tmp_path: Path
     ) -> None:
-        pool = make_pool(size=2)
+        pool = make_pool(max_workers=2)
         path = tmp_path / "pid"
 
         async def ask() -> tuple[int, int]:
@@ -488,7 +488,7 @@ class TestAsync:
     def test_a_pool_keeps_its_size_when_calls_are_cancelled_at_any_moment(
         self, make_pool: Callable[..., WorkerPool], size: int
     ) -> None:
-        pool = make_pool(size=size)
+        pool = make_pool(max_workers=size)
 
         async def cancel_some() -> None:
             calls = [
@@ -514,7 +514,7 @@ class TestAsync:
     def test_loops_of_several_threads_and_plain_calls_share_the_workers(
         self, make_pool: Callable[..., WorkerPool]
     ) -> None:
-        pool = make_pool(size=2)
+        pool = make_pool(max_workers=2)
 
         async def gather(start: int) -> list[int]:
             return await asyncio.gather(
@@ -546,7 +546,7 @@ def count():
     return len(os.listdir("/proc/self/fd"))
 
 before = count()
-with WorkerPool(size=2) as pool, ThreadPoolExecutor(2) as threads:
+with WorkerPool(max_workers=2) as pool, ThreadPoolExecutor(2) as threads:
     print(*threads.map(lambda _: pool.call("os:getpid", deadline=30), range(4)))
     print(pool.call("os:getppid", deadline=30))
     try:
@@ -572,7 +572,7 @@ class TestAPoolThatIsClosed:
     def test_a_closed_pool_ends_calls_that_are_under_way_and_that_wait(
         self, make_pool: Callable[..., WorkerPool], tmp_path: Path
     ) -> None:
-        pool = make_pool(size=1)
+        pool = make_pool(max_workers=1)
         target = "worker_functions:write_pid_and_sleep"
 
         async def ask(path: str) -> None:
@@ -601,7 +601,7 @@ class TestAPoolThatIsClosed:
 
     @pytest.mark.slow
     def test_a_forgotten_pool_leaves_no_process(self) -> None:
-        pool = WorkerPool(size=1)
+        pool = WorkerPool(max_workers=1)
         pid = pool.call("os:getpid", deadline=LONG)
         gone = weakref.ref(pool)
         del pool
@@ -613,7 +613,7 @@ class TestAPoolThatIsClosed:
     def test_a_closed_pool_has_buried_the_workers_that_it_killed(
         self, make_pool: Callable[..., WorkerPool]
     ) -> None:
-        pool = make_pool(size=2)
+        pool = make_pool(max_workers=2)
         template = pool.call("os:getppid", deadline=LONG)
         for _ in range(5):
             with pytest.raises(DeadlineError):
@@ -630,7 +630,7 @@ class TestAStartThatFails:
         monkeypatch: pytest.MonkeyPatch,
         failures: int,
     ) -> None:
-        pool = make_pool(size=1, preload=[])
+        pool = make_pool(max_workers=1, preload=[])
         start, left = pool._launcher.start_worker, list(range(failures))
         waiting = threading.Event()
 
@@ -653,7 +653,7 @@ class TestAStartThatFails:
     def test_a_start_for_which_there_is_no_thread_is_an_error_and_no_wait(
         self, make_pool: Callable[..., WorkerPool], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        pool = make_pool(size=1, preload=[])
+        pool = make_pool(max_workers=1, preload=[])
 
         def refuse(_: threading.Thread) -> None:
             raise RuntimeError("can't start new thread")
@@ -671,7 +671,7 @@ class TestAStartThatFails:
 def test_a_call_that_is_abandoned_is_ended_outside_of_the_garbage_collector(
     make_pool: Callable[..., WorkerPool],
 ) -> None:
-    pool = make_pool(size=1)
+    pool = make_pool(max_workers=1)
     pid = pool.call("os:getpid", deadline=LONG)
     loop = asyncio.new_event_loop()
     task = loop.create_task(pool.call_async("time:sleep", 300, deadline=LONG))

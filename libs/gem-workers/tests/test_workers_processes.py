@@ -22,7 +22,7 @@ LONG = 30.0
 PLAY = """
 import asyncio, os, pathlib, sys, threading, time
 from gem_workers import WorkerPool, shared_pool
-pool = WorkerPool(size=3)
+pool = WorkerPool(max_workers=3)
 """
 
 
@@ -53,7 +53,7 @@ class TestThePreload:
         name = module(
             "logged_import", f"open({str(log)!r}, 'a').write('x')\ndef answer(): return 42"
         )
-        with WorkerPool(preload=[name], size=2) as pool:
+        with WorkerPool(preload=[name], max_workers=2) as pool:
             for _ in range(2):
                 with pytest.raises(WorkerDiedError):
                     pool.call("os:abort", deadline=LONG)
@@ -115,7 +115,7 @@ class TestTheArguments:
     @pytest.mark.parametrize(
         ("kwargs", "message"),
         [
-            ({"size": 0}, "size must be at least 1"),
+            ({"max_workers": 0}, "max_workers must be at least 1"),
             ({"memory_mib": 0}, "memory_mib must be at least 1"),
             ({"preload": "math"}, "preload must be a sequence of module names; got 'math'"),
         ],
@@ -157,7 +157,7 @@ class TestAForkOfTheHost:
     ) -> None:
         context = multiprocessing.get_context("fork")
         results = context.SimpleQueue()
-        with WorkerPool(size=1) as pool:
+        with WorkerPool(max_workers=1) as pool:
             template = pool.call("os:getppid", deadline=LONG)
             worker = pool.call("os:getpid", deadline=LONG)
             child = context.Process(target=report_parent, args=(pool, results))
@@ -167,7 +167,7 @@ class TestAForkOfTheHost:
             assert pool.call("os:getpid", deadline=LONG) == worker
 
     def test_a_fork_of_the_host_that_lives_on_keeps_no_late_worker_alive(self) -> None:
-        with WorkerPool(size=1) as pool:
+        with WorkerPool(max_workers=1) as pool:
             worker = pool.call("os:getpid", deadline=LONG)
             child = os.fork()
             if child == 0:

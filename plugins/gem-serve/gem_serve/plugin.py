@@ -4,7 +4,6 @@ from gem_core import hookimpl
 from gem_core.registry import Registry
 from gem_core.specs import COMMANDS, EXECUTORS, FAMILIES, Spec
 from gem_serve.harness.recipe import HARNESSES
-from gem_workers.pools import POOLS
 
 __all__ = ["gem_register"]
 
@@ -48,16 +47,10 @@ def _add_server(registry: Registry) -> None:
 def _add_cluster(registry: Registry) -> None:
     registry.add(
         Spec(
-            kind=POOLS,
+            kind=EXECUTORS,
             id="ray",
             entry_point="gem_serve.cluster.pool:RayPool",
             description="actors of a Ray cluster",
-        ),
-        Spec(
-            kind=EXECUTORS,
-            id="ray",
-            entry_point="gem_serve.cluster.executor:RayExecutor",
-            description="in actors of a Ray cluster",
         ),
     )
 

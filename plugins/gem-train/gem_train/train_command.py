@@ -112,7 +112,7 @@ def _train(job: Job[TrainKeys]) -> int:
 
     run = _open(job, list(sources))
     console = Terminal(stderr=True)
-    with executor_of(config, moves_agents=False) as workers:
+    with executor_of(config) as workers:
         evaluated = _eval_sources(config)
         trainer = Trainer(
             TrainConfig(**own),

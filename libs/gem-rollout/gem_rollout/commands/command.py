@@ -39,7 +39,6 @@ from gem_rollout.commands.overrides import (
     with_executor,
     with_suite,
 )
-from gem_rollout.episodes.executor import EXECUTOR
 from gem_rollout.records.redaction import declared_by, hide, remembered, secrets_in, typed
 
 __all__ = [
@@ -121,9 +120,6 @@ _OF_EXECUTOR = {
     "played in this process.",
     "executor.NAME=VALUE": "A parameter of the workers, also written ID.NAME=VALUE: "
     "ray.address=auto.",
-    "executor.play=auto": "What a worker is asked for: steps, while the agent acts here; episodes, "
-    "with an agent of its own; auto: episodes for programmed agents if steps are short or snapshots"
-    " large.",
 }
 _FLAGS = [
     click.Option(
@@ -312,7 +308,7 @@ class HydraCommand(click.Command):
             "mixture": {},
             "tool_use": {},
             KEY: DEFAULT,
-            **({"executor": EXECUTOR} if "executor" in self._groups else {}),
+            **({"executor": {}} if "executor" in self._groups else {}),
             **{
                 name: value
                 for name, value in own.items()
@@ -346,11 +342,7 @@ class HydraCommand(click.Command):
                     kind=kinds[name],
                     several=kinds[name].several,
                     default=[default] if isinstance(default, str) else default or [],
-                    keys=(
-                        EXECUTOR
-                        if name == "executor"
-                        else getattr(field and field.annotation, "model_fields", ())
-                    ),
+                    keys=getattr(field and field.annotation, "model_fields", ()),
                 )
         return found
 

@@ -1,6 +1,7 @@
 """Environments with expensive steps, played in worker processes.
 
-Between two turns an environment is a snapshot, so any idle worker can take the next step of any
+Where the agent can be moved, a worker plays whole episodes (``whole_episodes``). Otherwise an
+environment is a snapshot between two turns, so that any idle worker can take the next step of any
 episode. No step waits for another episode's slow step, a fork copies bytes, and a missed deadline
 costs one worker.
 """
@@ -11,7 +12,7 @@ import math
 import pickle
 import traceback
 from collections.abc import Callable
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self
 
 import cloudpickle
 
@@ -24,43 +25,33 @@ from gem_core.optional import seed_actions
 from gem_core.seeding import check_seed
 from gem_rollout.episodes.components import options_of_reset
 from gem_rollout.episodes.episode import name_of
-from gem_rollout.episodes.whole_episodes import Cost, WholeEpisodes, cost_of, is_movable
+from gem_rollout.episodes.whole_episodes import WholeEpisodes, is_movable
 from gem_workers import Pool, shared_pool
 from gem_workers.pickles import portable
 
-__all__ = ["Play", "PooledFactory", "ProcessEnv", "in_processes", "play_part"]
+__all__ = ["PooledFactory", "ProcessEnv", "in_processes", "play_part"]
 
 _TARGET = f"{__name__}:play_part"
 _MODULES = (__name__, "gem_rollout.episodes.whole_episodes")
 
-Play = Literal["steps", "episodes", "auto"]
-"""The request to a worker: a step, or a whole episode."""
 
-
-def in_processes(
-    make_env: Callable[[], Env], *, pool: Pool | None = None, play: Play = "steps"
-) -> "PooledFactory":
+def in_processes(make_env: Callable[[], Env], *, pool: Pool | None = None) -> "PooledFactory":
     """Return a function that makes environments that compute in worker processes.
 
-    Use it for environments whose ``reset`` or ``step`` computes for milliseconds or longer: each
-    call adds a snapshot and a message. Each worker makes one environment and keeps it. Agents'
-    requests (a random action, attributes that an oracle reads) are answered in this process.
+    Use it for environments whose ``reset`` or ``step`` computes for milliseconds or longer. If the
+    agent's class is ``movable``, as the programs of gem-core are, each worker plays whole episodes
+    with an agent of its own; groups that fork are excepted. Otherwise the agent acts in this
+    process and any worker takes the next step: each call adds a snapshot and a message, and what
+    agents ask for (a random action, attributes that an oracle reads) is answered here.
 
     Args:
         make_env: Makes the environment; cloudpickle must be able to pickle it. The environment's
             snapshots must hold its whole state.
         pool: The workers; None for the shared pool of this process.
-        play: ``steps``: the agent acts in this process, and each turn goes to any worker.
-            ``episodes``: a worker plays whole episodes, with an agent of its own. ``auto``:
-            ``episodes`` if snapshots have more than 100 kB or a step takes less than 1 ms, which
-            is measured, and the agent is one of gem-core's programs (``random``, ``oracle``, ...);
-            otherwise ``steps``. Groups that fork are always played in steps.
 
     Raises:
-        ConfigError: ``make_env`` cannot be pickled, or ``play`` is unknown.
+        ConfigError: ``make_env`` cannot be pickled.
     """
-    if play not in get_args(Play):
-        raise ConfigError(f"play is one of {', '.join(get_args(Play))}; got {play!r}.")
     try:
         blob = cloudpickle.dumps(make_env)
     except Exception as error:
@@ -68,7 +59,7 @@ def in_processes(
             f"An environment for worker processes must be picklable, with its arguments, tools "
             f"and wrappers: {error}"
         ) from error
-    return PooledFactory(_Origin(make_env, blob, pool), play)
+    return PooledFactory(_Origin(make_env, blob, pool))
 
 
 class PooledFactory:
@@ -76,14 +67,11 @@ class PooledFactory:
 
     Args:
         origin: Factory and pool.
-        play: What a worker is asked for.
     """
 
-    def __init__(self, origin: "_Origin", play: Play) -> None:
+    def __init__(self, origin: "_Origin") -> None:
         self._origin = origin
-        self._play = play
         self._whole: WholeEpisodes | None = None
-        self._cost: Cost | None = None
 
     @property
     def spec(self) -> Any:
@@ -96,12 +84,7 @@ class PooledFactory:
 
     def whole_episodes(self, make_agent: Callable[[], Agent]) -> WholeEpisodes | None:
         """Return the ``WholeEpisodes`` to play with an agent; None to play in steps."""
-        if self._play == "auto" and is_movable(make_agent):
-            if self._cost is None:
-                self._cost = cost_of(self._origin.make_env)
-            if not self._cost.favours_whole:
-                return None
-        elif self._play != "episodes":
+        if not is_movable(make_agent):
             return None
         if self._whole is None:
             self._whole = WholeEpisodes(self._origin.make_env, self._origin.pool)

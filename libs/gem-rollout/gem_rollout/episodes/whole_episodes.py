@@ -1,8 +1,7 @@
 """Whole episodes with their agents in the workers of a pool: a request and an answer for each.
 
-``processes`` sends the environment's snapshot with each turn. That costs more than the turn where
-snapshots are large or steps are short. Here the worker keeps environment and agent, and the host
-gets the trajectory. The agent must be able to act anywhere.
+The worker keeps environment and agent, and the host gets the trajectory. The agent must be able to
+act anywhere; ``processes`` plays with those that cannot.
 """
 
 import asyncio
@@ -17,11 +16,10 @@ from typing import Any
 
 import cloudpickle
 
-from gem_core.agent import Agent, HumanAgent
-from gem_core.env import AsyncEnv, Env
+from gem_core.agent import Agent
+from gem_core.env import Env
 from gem_core.errors import ConfigError, DeadlineError
 from gem_core.faults import error_record
-from gem_core.optional import seeded
 from gem_core.specs import AgentSpec, EnvSpec
 from gem_rollout.episodes.episode import Episode, name_of
 from gem_rollout.episodes.policy import FaultPolicy
@@ -32,13 +30,9 @@ from gem_rollout.records.trajectory import Trajectory
 from gem_workers.pickles import portable
 from gem_workers.pools import Last, Pool
 
-__all__ = ["Cost", "Order", "PlayedEpisode", "WholeEpisodes", "cost_of", "is_movable", "play_whole"]
+__all__ = ["Order", "PlayedEpisode", "WholeEpisodes", "is_movable", "play_whole"]
 
 _TARGET = f"{__name__}:play_whole"
-_SNAPSHOT_LIMIT = 100_000
-_STEP_LIMIT = 0.001
-_MEASURED_STEPS = 16
-_MEASURED_SECONDS = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,8 +126,8 @@ class WholeEpisodes:
                 blob = cloudpickle.dumps((self._make_env, make_agent))
             except Exception as error:
                 raise ConfigError(
-                    f"Whole episodes in workers need an environment and an agent that can be "
-                    f"pickled: {error}. With executor.play=steps the agent stays here."
+                    f"An agent that is movable must be picklable, with its arguments, and so must "
+                    f"the environment: {error}"
                 ) from error
             self._packed = make_agent, hashlib.blake2b(blob, digest_size=16).digest(), blob
         return self._packed[1:]
@@ -234,66 +228,10 @@ async def _played(stack: _Stack, order: Order) -> PlayedEpisode:
     )
 
 
-@dataclass(frozen=True)
-class Cost:
-    """The costs that decide how an environment is played.
-
-    Args:
-        snapshot_bytes: Size of its largest snapshot.
-        step_seconds: Median time of a step.
-    """
-
-    snapshot_bytes: int
-    step_seconds: float
-
-    @property
-    def favours_whole(self) -> bool:
-        """Whether a snapshot in each turn would cost more than it is worth."""
-        return self.snapshot_bytes > _SNAPSHOT_LIMIT or self.step_seconds < _STEP_LIMIT
-
-
-def cost_of(make_env: Callable[[], Env]) -> Cost:
-    """Measure an environment with a few random actions.
-
-    One that fails, or whose methods are coroutines, counts as slow.
-    """
-    env: Env | None = None
-    try:
-        env = seeded(make_env(), 0)
-        return _cost(env)
-    except Exception:  # noqa: BLE001 - the run reports it
-        return _SLOW
-    finally:
-        close_quietly(env)
-
-
-_SLOW = Cost(snapshot_bytes=0, step_seconds=math.inf)
-
-
-def _cost(env: Env) -> Cost:
-    if isinstance(env.unwrapped, AsyncEnv):
-        return _SLOW
-    env.reset(seed=0)
-    sizes = [len(env.snapshot())]
-    times: list[float] = []
-    end = time.perf_counter() + _MEASURED_SECONDS
-    while len(times) < _MEASURED_STEPS and (not times or time.perf_counter() < end):
-        action = env.sample_random_action()
-        started = time.perf_counter()
-        step = env.step(action)
-        times.append(time.perf_counter() - started)
-        sizes.append(len(env.snapshot()))
-        if step.terminated or step.truncated:
-            env.reset()
-    return Cost(max(sizes), sorted(times)[len(times) // 2])
-
-
 def is_movable(make_agent: Any) -> bool:
-    """Return whether an agent is one of gem-core's programs, which act equally in any process."""
+    """Return whether what an agent's class says of itself is that its copies may act anywhere."""
     if isinstance(make_agent, functools.partial):
         make_agent = make_agent.func
     owner = getattr(make_agent, "__self__", None)
-    target: Any = owner.entry_point if isinstance(owner, AgentSpec) else make_agent
-    if isinstance(target, str):
-        return target.startswith("gem_core.agent:") and not target.endswith(":HumanAgent")
-    return getattr(target, "__module__", "") == "gem_core.agent" and target is not HumanAgent
+    target = owner.load() if isinstance(owner, AgentSpec) else make_agent
+    return getattr(target, "movable", False) is True

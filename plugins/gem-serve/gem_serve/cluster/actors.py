@@ -1,22 +1,18 @@
-"""The workers' side of ``RayPool`` and ``RayExecutor``: classes that Ray makes actors of."""
+"""The workers' side of ``RayPool``: classes that Ray makes actors of."""
 
-import pickle
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from gem_core.background import BackgroundLoop
-from gem_core.errors import GemError
 from gem_core.lifetimes import Lock
-from gem_core.maybe_async import is_awaitable
 from gem_core.specs import load_entry_point
-from gem_core.vector.slot import FAULTS, Fault, Slot, perform
 from gem_serve.cluster.versions import installed_versions
-from gem_workers.pickles import dump, load, portable
+from gem_workers.pickles import dump, load
 from gem_workers.pools import Last
 from gem_workers.serving import dump_error
+from gem_workers.slots import Answer, HeldSlots, Task
 
 __all__ = ["GemSlots", "GemWorker"]
 
@@ -77,9 +73,8 @@ class GemSlots:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._slots: dict[int, Slot] = {}
+        self._slots = HeldSlots()
         self._lock = Lock()
-        self._loop = BackgroundLoop("asynchronous environments")
 
     def __repr__(self) -> str:
         return self._name
@@ -89,51 +84,29 @@ class GemSlots:
         _search(paths)
         return socket.gethostname(), installed_versions()
 
-    def make(self, blob: bytes, lost: bytes | None) -> bytes | None:
+    def make(self, make_slots: bytes, lost: bytes | None) -> bytes | None:
         """Make the slots; return the pickle of the error of one that cannot be made.
 
         Args:
-            blob: The functions that make the slots, by index, pickled.
+            make_slots: The functions that make the slots, by index, pickled.
             lost: The error by which earlier environments were lost, pickled.
         """
-        try:
-            make_slots: dict[int, Callable[..., Slot]] = pickle.loads(blob)  # noqa: S301 - the driver's
-            error = None if lost is None else load(lost)
-            for index, make_slot in make_slots.items():
-                self._slots[index] = make_slot(lost=error)
-        except FAULTS as error:
-            self.close()
-            return dump(portable(error))
-        return None
+        error = self._slots.make(make_slots, None if lost is None else load(lost))
+        return None if error is None else dump(error)
 
-    def perform(self, index: int, method: str, blob: bytes) -> bytes:
-        """Call a method of a slot and return its pickled result, or ``Fault``."""
-        try:
-            argument = load(blob)
-        except GemError as error:
-            return dump(Fault(error))
+    def perform(self, tasks: list[Task]) -> None:
+        """Call methods of slots; ``answers`` returns what they return."""
         with self._lock:
-            value = perform(self._slots[index], method, argument)
-        if is_awaitable(value):
-            value = self._loop.run(_awaited(value))
-        try:
-            return dump(Fault(portable(value.error)) if isinstance(value, Fault) else value)
-        except Exception as error:  # noqa: BLE001 - every request must be answered
-            return dump(Fault(GemError(f"An answer cannot be sent between machines: {error}")))
+            self._slots.perform(tasks)
+
+    def answers(self) -> list[Answer]:
+        """Wait for answers, and return them; an empty list at the end."""
+        return self._slots.answers()
 
     def close(self) -> None:
         """Close the slots."""
-        self._loop.close()
-        slots, self._slots = self._slots, {}
-        for slot in slots.values():
-            perform(slot, "close", None)
-
-
-async def _awaited(value: Awaitable[Any]) -> Any:
-    try:
-        return await value
-    except BaseException as error:  # noqa: BLE001 - every request must be answered
-        return Fault(error)
+        with self._lock:
+            self._slots.end()
 
 
 def _search(paths: Sequence[str]) -> None:

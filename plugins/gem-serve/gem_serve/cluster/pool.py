@@ -1,4 +1,4 @@
-"""A pool of workers that are the actors of a Ray cluster."""
+"""Workers that are the actors of a Ray cluster."""
 
 import asyncio
 import contextlib
@@ -6,7 +6,7 @@ import itertools
 import os
 import pickle
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, NoReturn, Self
@@ -20,10 +20,14 @@ from gem_core.errors import (
     WorkerDiedError,
 )
 from gem_core.lifetimes import Lifetime
-from gem_serve.cluster.actor_set import CLOSED, ActorSet, Member
+from gem_core.notices import notice_after
+from gem_core.vector.slot import Slot
+from gem_serve.cluster.actor_set import CLOSED, PATIENCE, ActorSet, Member
 from gem_serve.cluster.actors import GemWorker
 from gem_serve.cluster.connection import Connection, RuntimeEnv
+from gem_serve.cluster.slots import RaySlots
 from gem_workers.cancellation import cancellable
+from gem_workers.vector_workers import VectorWorkers
 
 __all__ = ["RayPool"]
 
@@ -32,23 +36,27 @@ _NO_DEADLINE = 1e6
 MOST_LOST = 4
 """A call whose actors die this often is not repeated: it probably kills them."""
 _MOST_ACTORS = 256
+_NO_LIMIT = 100_000
 _numbers = itertools.count(1)
 """The numbers of pools in this process: names of actors must be unique in a cluster."""
 
 
-class RayPool:
-    """Calls functions in the actors of a Ray cluster, each call with a deadline.
+class RayPool(VectorWorkers):
+    """Actors of a Ray cluster: they call functions, each call with a deadline, or run a vector.
 
     It takes the place of ``gem_workers.WorkerPool``. Actors start when calls wait, up to
     ``actors``, and stay until the pool is closed. A call whose actor or machine is lost is
     repeated in another actor. Any number of threads and event loops may use a pool. After
     ``close`` calls raise ``ClosedError``, and in a fork of the process that made it ``ForkError``.
 
+    As an executor of a vector, it keeps each environment in one of its actors. The steps of an
+    actor's environments run one at a time; those that are coroutines wait together.
+
     Args:
         address: ``HOST:PORT``; ``auto`` for the cluster that this machine belongs to; None for a
             cluster of this machine alone. A connection that the program has is used as it is.
         actors: Most actors at the same time; None for as many as fit into the cluster when the
-            pool is made, at most 256.
+            pool is made, at most 256 for calls. A vector has at most one for each environment.
         cpus: Cores that Ray reserves for an actor; may be a fraction.
         resources: Custom resources that Ray reserves for an actor, such as ``{"sandbox": 1}``: it
             then runs only on machines that have them.
@@ -72,7 +80,11 @@ class RayPool:
         runtime_env: RuntimeEnv | None = None,
         name: str = "gem",
     ) -> None:
-        check_numbers(actors, cpus)
+        super().__init__()
+        if actors is not None and actors < 1:
+            raise ConfigError(f"actors must be at least 1, or None; got {actors}.")
+        if not cpus >= 0:
+            raise ConfigError(f"cpus must be 0 or more; got {cpus!r}.")
         self._connection = Connection(address, runtime_env)
         self._options = {
             "num_cpus": cpus,
@@ -82,16 +94,20 @@ class RayPool:
             **self._connection.options,
         }
         needs = {"CPU": cpus, **self._options["resources"]}
-        size = actors or fitting(self._connection.resources(), needs, most=_MOST_ACTORS)
+        self._most = actors or fitting(self._connection.resources(), needs, most=_NO_LIMIT)
+        size = actors or min(self._most, _MOST_ACTORS)
+        self._needs = ", ".join(f"{amount:g} {what}" for what, amount in needs.items())
+        self._name = name
         self._blobs: dict[bytes, Any] = {}
         self._calls: set[Future[Any]] = set()
-        where = f"{socket.gethostname()}, process {os.getpid()}, pool {next(_numbers)}"
+        self._where = f"{socket.gethostname()}, process {os.getpid()}, pool {next(_numbers)}"
+        self._slots_made = itertools.count(1)
         self._actors = ActorSet(
             self._connection.ray,
-            partial(_make, self._connection.ray.remote(GemWorker), self._options, where),
+            partial(_make, self._connection.ray.remote(GemWorker), self._options, self._where),
             size=size,
             name=name,
-            needs=", ".join(f"{amount:g} {what}" for what, amount in needs.items()),
+            needs=self._needs,
         )
         self.repeated = 0
         """Calls that were repeated because their actor was lost."""
@@ -112,6 +128,21 @@ class RayPool:
     def replaced(self) -> int:
         """Actors that were replaced: they died, missed a deadline or did not answer."""
         return self._actors.replaced
+
+    def start(self, make_slots: Sequence[Callable[..., Slot]]) -> None:
+        """Start the actors of a vector; see ``VectorWorkers.start``."""
+        self._lifetime.check()
+        text = f"Waiting for Ray to start the actors of a vector; each needs {self._needs}."
+        with notice_after(PATIENCE, text):
+            super().start(make_slots)
+
+    def _count_of(self, slots: int) -> int:
+        return self._most
+
+    def _open(self, slots: int) -> RaySlots:
+        title = f"{self._name} slots {next(self._slots_made)}"
+        options = {**self._options, "name": f"{title} ({self._where})"}
+        return RaySlots(self._connection.ray, options, title, slots)
 
     def call(self, target: str, *args: Any, deadline: float) -> Any:
         """Call a function in an actor and return its result.
@@ -246,10 +277,13 @@ class RayPool:
         return self._blobs[blob]
 
     def close(self) -> None:
-        """Kill all actors, without waiting for them; may be called twice.
+        """Close the environments of a vector, and kill all actors; may be called twice.
 
-        Calls in progress and waiting calls raise ``ClosedError``.
+        Calls in progress and waiting calls raise ``ClosedError``. Environments that are not closed
+        within ``CLOSE_SECONDS`` are lost with their actor.
         """
+        if self._lifetime.is_open:
+            self._close_hosts()
         self._lifetime.end()
 
     def __enter__(self) -> Self:
@@ -274,18 +308,6 @@ def _close(
         call.cancel()
     blobs.clear()
     connection.close()
-
-
-def check_numbers(actors: int | None, cpus: float) -> None:
-    """Check the parameters that a pool and an executor share.
-
-    Raises:
-        ConfigError: One is out of range.
-    """
-    if actors is not None and actors < 1:
-        raise ConfigError(f"actors must be at least 1, or None; got {actors}.")
-    if not cpus >= 0:
-        raise ConfigError(f"cpus must be 0 or more; got {cpus!r}.")
 
 
 def fitting(has: Mapping[str, float], needs: Mapping[str, float], *, most: int) -> int:

@@ -84,15 +84,21 @@ def played(make_env: Any, make_agent: Any = RandomAgent, **options: Any) -> dict
     return found
 
 
-@pytest.mark.parametrize("play", ["steps", "episodes"])
+class RandomHere(RandomAgent):
+    """Acts in this process."""
+
+    movable = False
+
+
+@pytest.mark.parametrize("agent", [RandomHere, RandomAgent])
 def test_hundreds_of_episodes_in_a_cluster_are_those_of_one_process(
-    shared: RayPool, play: Any
+    shared: RayPool, agent: Any
 ) -> None:
-    """Every field is equal except the times."""
+    """Every field is equal except the times, in steps and in whole episodes."""
     make_env = make_factory("game:GuessTheNumber-v0-easy")
     episodes = 600 if thorough() else 150
-    there = played(in_processes(make_env, pool=shared, play=play), episodes=episodes)
-    assert there == played(make_env, episodes=episodes)
+    there = played(in_processes(make_env, pool=shared), agent, episodes=episodes)
+    assert there == played(make_env, agent, episodes=episodes)
 
 
 def test_a_node_that_is_lost_takes_no_episode_with_it(cluster: Cluster, tmp_path: Path) -> None:

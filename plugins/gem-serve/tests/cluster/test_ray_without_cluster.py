@@ -62,11 +62,10 @@ def test_without_ray_the_error_says_what_to_install(run_python: Callable[..., st
 import sys
 sys.modules["ray"] = None
 from gem_core.errors import EntryPointError
-from gem_serve.cluster import RayExecutor, RayPool
-for made in (RayPool, RayExecutor):
-    try:
-        made()
-    except EntryPointError as error:
-        print(error)
+from gem_serve.cluster import RayPool
+try:
+    RayPool()
+except EntryPointError as error:
+    print(error)
 """
-    assert run_python(code).count("pip install 'gem-serve[ray]'") == 2
+    assert "pip install 'gem-serve[ray]'" in run_python(code)
