@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from gem_core.calls.format import Request
+from gem_core.calls.reading import Request
 from gem_core.errors import ConfigError, near_names
 from gem_core.tool import Function, Tool
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, cast, get_args
 
 from gem_core import Action, BaseAgent, BaseEnv, Env, Info, Observation, Step
-from gem_core.calls import CallFormat, Catalog, Reading, Request
+from gem_core.calls import CallFormat, Catalog, FunctionFormat, Reading, Request
 from gem_core.errors import ConfigError, MachineError
 from gem_core.factory import make_call_format
 from gem_core.faults import boundary
@@ -478,9 +478,9 @@ def _block(command: str) -> str:
     return f"```bash\n{command}\n```"
 
 
-def _format(part: str | Mapping[str, Any] | CallFormat) -> CallFormat:
+def _format(part: str | Mapping[str, Any] | CallFormat) -> FunctionFormat:
     made = make_call_format(part)
-    if isinstance(made, str):
+    if not isinstance(made, FunctionFormat):
         raise ConfigError("call_format='tags' has no functions; use None, or another format.")
     return made
 

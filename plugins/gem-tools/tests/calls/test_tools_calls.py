@@ -23,7 +23,7 @@ from gem_core import (
     ToolCall,
     ToolResult,
 )
-from gem_core.calls import BaseCallFormat, CallFormat, Reading, Request
+from gem_core.calls import CallFormat, FunctionFormat, Reading, Request
 from gem_core.errors import ConfigError, EpisodeEndedError
 from gem_core.plugins import default_registry
 from gem_core.specs import CALL_FORMATS, Spec
@@ -521,7 +521,7 @@ class TestInstructions:
         assert info["tool_schemas"] == env.tool_schemas == [Adder().functions()[0].to_openai()]
 
 
-class LineFormat(BaseCallFormat):
+class LineFormat(FunctionFormat):
     """A call is a line ``CALL name number``."""
 
     def __init__(self, *, word: str = "CALL") -> None:
