@@ -35,16 +35,14 @@ from gem_rollout import (
     collect,
 )
 from gem_rollout.commands import (
-    FAIL_ON_ERROR,
     INTERRUPTED,
-    RUN_FOLDER,
-    CommandKeys,
     HydraCommand,
     Job,
     agent_makers,
     envs_by_name,
 )
 from gem_rollout.commands.progress import Mode, print_line
+from gem_rollout.commands.run import RunKeys
 from gem_rollout.episodes.executor import EpisodeWorkers, executor_of
 from gem_rollout.records.failures import Failures
 from gem_rollout.records.format_errors import FormatErrors
@@ -53,7 +51,7 @@ from gem_rollout.records.runs import Run, write_json
 __all__ = ["command"]
 
 
-class EvalKeys(CommandKeys):
+class EvalKeys(RunKeys):
     """The keys of ``gem-core eval``."""
 
     episodes: int = Field(default=20, ge=1)
@@ -64,16 +62,6 @@ class EvalKeys(CommandKeys):
     """Runs with the same seed have the same tasks, so that agents can be compared on them."""
     fork_groups: bool = False
     """Reset an environment once for all samples of a task and fork it, if a reset is expensive."""
-    concurrency: int = Field(default=16, ge=1)
-    """The largest number of episodes at the same time."""
-    out: str = RUN_FOLDER
-    """The run's folder."""
-    resume: bool = False
-    """Continue the run in out: play only the episodes that are missing."""
-    repeat_errors: bool = False
-    """With resume: play episodes that ended with an error again."""
-    fail_on_error: float = Field(default=FAIL_ON_ERROR, ge=0, le=1)
-    """Exit with status 1 if a larger share of the episodes ended with an error; 1 for any share."""
     max_episodes: int | None = Field(default=None, ge=1)
     """Limit of episodes. At a limit no further episode begins, and the run ends."""
     max_turns: int | None = Field(default=None, ge=1)
