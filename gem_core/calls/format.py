@@ -68,7 +68,7 @@ class FunctionFormat(CallFormat):
         Raises:
             ConfigError: See ``Catalog``.
         """
-        return self.instructions(Catalog(tools).functions)
+        return self.instructions(Catalog({tool.name: tool.functions() for tool in tools}).functions)
 
     def readings(self, action: Action, tools: Sequence[Tool]) -> Iterator[Reading]:
         """Yield the only reading."""

@@ -131,7 +131,7 @@ class ToolWrapper(Wrapper):
             ConfigError: A tool has no functions, or two functions have the same name.
         """
         if self._catalog is None:
-            self._catalog = Catalog(self.tools)
+            self._catalog = Catalog({tool.name: tool.functions() for tool in self.tools})
         return self._catalog
 
     @property
@@ -219,10 +219,10 @@ class ToolWrapper(Wrapper):
         if request.parsed is not None:
             return Outcome(request, *request.parsed)
         outcome = Outcome(request)
-        position = self.catalog.positions.get(request.function)
-        if position is not None:
-            tool = outcome.tool = self.tools[position]
-            outcome.call = ToolCall(tool.name, request.arguments, text, request.function)
+        name = self.catalog.tools.get(request.function)
+        if name is not None:
+            outcome.tool = next(tool for tool in self.tools if tool.name == name)
+            outcome.call = ToolCall(name, request.arguments, text, request.function)
         if problem := self.catalog.problem(request):
             outcome.result = ToolResult(problem, ok=False)
         return outcome

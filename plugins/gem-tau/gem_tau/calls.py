@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gem_core.calls import CallFormat, Catalog, FunctionFormat, Reading, Request
+from gem_core.calls import CallFormat, FunctionFormat, Reading, Request
 from gem_core.calls.written import json_of, request_of
 from gem_core.errors import ConfigError
 from gem_core.factory import make_call_format
@@ -14,7 +14,7 @@ from gem_core.thoughts import spoken
 from gem_core.tool import Function
 from gem_tau.toolkit import CallResult
 
-__all__ = ["JSON", "JsonCalls", "catalog_of", "check_limits", "find_format", "read", "shown"]
+__all__ = ["JSON", "JsonCalls", "check_limits", "find_format", "read", "shown"]
 
 _BLOCK = re.compile(
     r"\A(?P<before>.*?)```(?:json)?[ \t]*\n(?P<call>\s*\{.*?)\n?```\s*\Z", re.DOTALL
@@ -132,19 +132,3 @@ def shown(
         "parsed_action": reading.text,
         "tool_messages": call_format.messages(reading, outputs),
     }
-
-
-class _Named:
-    """Functions as ``Catalog`` takes them."""
-
-    def __init__(self, name: str, functions: Sequence[Function]) -> None:
-        self.name = name
-        self._functions = functions
-
-    def functions(self) -> Sequence[Function]:
-        return self._functions
-
-
-def catalog_of(name: str, functions: Sequence[Function]) -> Catalog:
-    """Return the catalogue of functions, which checks calls against their schemas."""
-    return Catalog([_Named(name, functions)])  # type: ignore[list-item]

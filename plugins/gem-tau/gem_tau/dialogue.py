@@ -16,7 +16,7 @@ from gem_core.maybe_async import drive
 from gem_core.observation import text_of
 from gem_core.thoughts import spoken
 from gem_rollout import MultiAgentEnv
-from gem_tau.calls import catalog_of, check_limits, find_format, read, shown
+from gem_tau.calls import check_limits, find_format, read, shown
 from gem_tau.database import Database
 from gem_tau.judge import Judge, make_judge
 from gem_tau.mentions import MentionRule, check_rule
@@ -318,5 +318,5 @@ class DialogueEnv(MultiAgentEnv):
 
 def _catalog(toolkit: type[Toolkit]) -> Catalog:
     if toolkit not in _CATALOGS:
-        _CATALOGS[toolkit] = catalog_of(toolkit.__name__, toolkit.functions())
+        _CATALOGS[toolkit] = Catalog({toolkit.__name__: toolkit.functions()})
     return _CATALOGS[toolkit]
