@@ -4,7 +4,7 @@ from typing import Any
 
 from gem_core.hookspecs import hookimpl
 from gem_core.registry import Registry
-from gem_core.specs import COMMANDS, EXECUTORS, AgentSpec, Spec, WrapperSpec
+from gem_core.specs import CALL_FORMATS, COMMANDS, EXECUTORS, AgentSpec, Spec, WrapperSpec
 
 __all__ = ["gem_register"]
 
@@ -51,7 +51,7 @@ _COMMANDS = {
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add wrappers, agents, executors and commands."""
+    """Add wrappers, a call format, agents, executors and commands."""
     for name, (entry_point, kwargs, description) in _WRAPPERS.items():
         registry.add(
             WrapperSpec(
@@ -61,6 +61,14 @@ def gem_register(registry: Registry) -> None:
                 description=description,
             )
         )
+    registry.add(
+        Spec(
+            kind=CALL_FORMATS,
+            id="tags",
+            entry_point="gem_core.calls.tags:TagsFormat",
+            description="what each tool parses, often <name>...</name>",
+        )
+    )
     for name, (entry_point, description) in _AGENTS.items():
         registry.add(
             AgentSpec(id=name, entry_point=f"gem_core.agent:{entry_point}", description=description)

@@ -7,9 +7,9 @@ import contextlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from gem_core.calls.format import CallFormat
+from gem_core.calls import CallFormat
 from gem_core.env import Env
 from gem_core.errors import ConfigError
 from gem_core.optional import seeded
@@ -134,8 +134,8 @@ def _wrapper(part: Part) -> Any:
 
 def make_call_format(
     part: str | Mapping[str, Any] | CallFormat,
-) -> CallFormat | Literal["tags"]:
-    """Return the call format of an id or a mapping; ``"tags"`` and objects are returned as is.
+) -> CallFormat:
+    """Return the call format of an id or a mapping; objects are returned as they are.
 
     Args:
         part: An id, a mapping with an ``id`` and parameters, or a ``CallFormat``.
@@ -145,8 +145,6 @@ def make_call_format(
         UnknownIdError: The id is not registered.
         UnknownKwargError: A parameter that the format does not accept.
     """
-    if part == "tags":
-        return "tags"
     if isinstance(part, CallFormat):
         return part
     made: CallFormat = resolve(CALL_FORMATS, part).make()

@@ -31,7 +31,7 @@ async def _then_later(value: Awaitable[In], function: Callable[[In], Out]) -> Ou
 
 
 def drive(steps: Generator[Any, Any, Out]) -> Out | Awaitable[Out]:
-    """Run a generator that yields values or awaitables and is sent each one's result.
+    """Run a generator that yields values or awaitables; it is sent their results and errors.
 
     Returns:
         The generator's return value; an awaitable of it from the first awaitable that it yields.
@@ -50,7 +50,7 @@ async def _drive_later(steps: Generator[Any, Any, Out], value: Any) -> Out:
         while True:
             try:
                 result = await value if is_awaitable(value) else value
-            except Exception as error:  # noqa: BLE001 - the generator decides what to do with it
+            except BaseException as error:  # noqa: BLE001 - the generator decides what to do with it
                 value = steps.throw(error)
             else:
                 value = steps.send(result)

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 import gem_core
 from gem_core import Action, BaseEnv, BaseTool, Info, Observation, Step, Tool, ToolCall, ToolResult
+from gem_core.calls.tags import TOOLS_HEADING
 from gem_core.errors import ConfigError, EpisodeEndedError, SnapshotError
 from gem_core.factory import make_factory
 from gem_core.specs import EnvSpec
 from gem_core.wrappers import EpisodeTracking, HistoryWrapper, TimeLimit, ToolWrapper
-from gem_core.wrappers.tools import BUDGET_SPENT, TOOLS_HEADING
+from gem_core.wrappers.tools import BUDGET_SPENT
 
 
 class Question(BaseEnv):

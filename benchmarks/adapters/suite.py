@@ -64,11 +64,11 @@ def run(options: argparse.Namespace) -> None:
 
 def _verl_alone(case: Case) -> Any:
     """Play the rows with verl's own agent loop, one turn for each."""
-    from gem_adapters.checks.verl import Server, batch_of, make_worker  # noqa: PLC0415
+    from gem_adapters.checks.verl import VerlServer, batch_of, make_worker  # noqa: PLC0415
 
     rows = [{**verl_layout(row), "agent_name": "single_turn_agent"} for row in case.rows]
     with TemporaryDirectory() as folder:
-        worker = make_worker(folder, case.tokenizer, Server(case.model), limits=case.limits)
+        worker = make_worker(folder, case.tokenizer, VerlServer(case.model), limits=case.limits)
         return asyncio.run(worker.generate_sequences(batch_of(rows)))
 
 

@@ -18,7 +18,7 @@ ASIDE = 8
 END = 7
 
 
-class Engine:
+class EchoEngine:
     """The engine.
 
     Args:
@@ -124,7 +124,7 @@ async def _models(_: web.Request) -> web.Response:
 
 def main() -> None:
     """Serve, and print the port."""
-    engine = Engine(int(sys.argv[1]), int(sys.argv[2]))
+    engine = EchoEngine(int(sys.argv[1]), int(sys.argv[2]))
     app = web.Application(client_max_size=2**28)
     app.router.add_get("/v1/models", _models)
     app.router.add_post("/v1/chat/completions", engine.chat)

@@ -25,10 +25,9 @@ from common.output import machine, number, table, write
 from common.processes import WORKER, run_json
 
 import gem_core
-from gem_web.catalogue import open_catalogue
 from gem_web.readers import find_source
 from gem_web.sample import sample_catalogue, write_folder
-from gem_web.store import load_catalogue, write_catalogue
+from gem_web.store import load_catalogue, open_catalogue, write_catalogue
 from webshop.equal import Differences, OriginalProcess, compare_walks, goal_for_original
 
 __all__ = ["add_arguments", "run"]

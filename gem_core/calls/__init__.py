@@ -1,7 +1,8 @@
-"""Call formats: how an action calls tools by the names of their functions. gem-tools has some.
+"""Call formats: how an action calls tools. gem-tools has some.
 
-A format reads an action, shows the results, and explains to an agent how to call. It does not know
-the tools; ``Catalog`` knows which tool has a function and which arguments the function takes.
+A format reads an action, shows the results, and explains to an agent how to call. With ``tags``,
+the tools parse their calls; the other formats name functions, and ``Catalog`` knows which tool has
+a function and which arguments the function takes.
 """
 
 from typing import TYPE_CHECKING
@@ -10,21 +11,23 @@ from gem_core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from gem_core.calls.catalog import Catalog
-    from gem_core.calls.format import MOST_CALLS, BaseCallFormat, CallFormat, Reading, Request
+    from gem_core.calls.format import CallFormat, FunctionFormat
+    from gem_core.calls.reading import MOST_CALLS, Reading, Request
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "catalog": ("Catalog",),
-        "format": ("MOST_CALLS", "BaseCallFormat", "CallFormat", "Reading", "Request"),
+        "format": ("CallFormat", "FunctionFormat"),
+        "reading": ("MOST_CALLS", "Reading", "Request"),
     },
 )
 
 __all__ = [
     "MOST_CALLS",
-    "BaseCallFormat",
     "CallFormat",
     "Catalog",
+    "FunctionFormat",
     "Reading",
     "Request",
 ]

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from gem_core.calls.format import Request
+from gem_core.calls.reading import Request
 from gem_core.errors import ConfigError, near_names
-from gem_core.tool import Function, Tool
+from gem_core.tool import Function
 
 __all__ = ["Catalog", "signature"]
 
@@ -27,44 +27,43 @@ _MOST_WORK = 10_000  # the greatest product of the sizes of a schema and of argu
 
 
 class Catalog:
-    """The functions of tools, each with the position of its tool in the list.
+    """The functions of tools, each with the name of its tool.
 
     Args:
-        tools: The tools.
+        tools: The functions of each tool, by the tool's name.
 
     Raises:
         ConfigError: A tool has no functions, two functions have the same name, or a name is not
             one that models and APIs accept.
     """
 
-    def __init__(self, tools: Sequence[Tool]) -> None:
-        self.positions: dict[str, int] = {}
-        """Position of a function's tool, by the function's name."""
+    def __init__(self, tools: Mapping[str, Sequence[Function]]) -> None:
+        self.tools: dict[str, str] = {}
+        """The name of a function's tool, by the function's name."""
         self._functions: dict[str, Function] = {}
         self._validators: dict[str, Any] = {}
-        for position, tool in enumerate(tools):
-            functions = tool.functions()
+        for tool, functions in tools.items():
             if not functions:
                 raise ConfigError(
-                    f"The tool {tool.name!r} names no functions, so only call_format='tags' can "
+                    f"The tool {tool!r} names no functions, so only call_format='tags' can "
                     f"call it. Give it a method functions()."
                 )
             for function in functions:
-                self._add(function, position, tools)
+                self._add(function, tool)
 
-    def _add(self, function: Function, position: int, tools: Sequence[Tool]) -> None:
+    def _add(self, function: Function, tool: str) -> None:
         name = function.name
         if not _NAME.fullmatch(name):
             raise ConfigError(
-                f"{name!r} of the tool {tools[position].name!r} is not a name of a "
+                f"{name!r} of the tool {tool!r} is not a name of a "
                 f"function: use up to 64 letters, digits, '_' and '-'."
             )
-        if name in self.positions:
-            first, second = tools[self.positions[name]].name, tools[position].name
+        if name in self.tools:
             raise ConfigError(
-                f"Functions need different names; both {first!r} and {second!r} have a {name!r}."
+                f"Functions need different names; both {self.tools[name]!r} and {tool!r} have a "
+                f"{name!r}."
             )
-        self.positions[name] = position
+        self.tools[name] = tool
         self._functions[name] = function
 
     @property

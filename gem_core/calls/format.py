@@ -1,97 +1,78 @@
 """The interface of call formats: they read actions, show results, and explain how to call.
 
-A third party derives a class from ``BaseCallFormat`` and adds a spec of the kind ``CALL_FORMATS``
+A third party derives a class from ``FunctionFormat`` and adds a spec of the kind ``CALL_FORMATS``
 to the registry; ``call_format="its-id"`` then finds it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+from gem_core.calls.catalog import Catalog
+from gem_core.calls.reading import Reading
 from gem_core.observation import Action
-from gem_core.tool import Function
+from gem_core.tool import Function, Tool
 
-__all__ = [
-    "MOST_CALLS",
-    "BaseCallFormat",
-    "CallFormat",
-    "Reading",
-    "Request",
-]
-
-MOST_CALLS = 64
-"""Maximum number of calls in an action; further ones are dropped, like any text after a call."""
+__all__ = ["CallFormat", "FunctionFormat"]
 
 
-@dataclass(frozen=True)
-class Request:
-    """A call as it was read from an action, before its function is looked up.
+class CallFormat(ABC):
+    """How an action calls tools. It has no state, so environments share one object."""
 
-    Args:
-        function: Name of the function; empty if it cannot be read.
-        arguments: Arguments of the call, by name.
-        id: Id that the result refers to, in formats with such ids.
-        problem: Why the call cannot be read, as a message for the agent; else empty.
-    """
+    @abstractmethod
+    def explain(self, tools: Sequence[Tool]) -> str:
+        """Return instructions for an agent on how to call tools.
 
-    function: str = ""
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    id: str = ""
-    problem: str = ""
+        Raises:
+            ConfigError: The format cannot call one of them.
+        """
 
+    @abstractmethod
+    def readings(self, action: Action, tools: Sequence[Tool]) -> Iterator[Reading]:
+        """Yield the ways to read an action, the next one if every call of the last has failed.
 
-@dataclass(frozen=True)
-class Reading:
-    """The calls that a format found in an action.
+        Args:
+            action: The action.
+            tools: The tools; none if calls must not run.
+        """
 
-    Args:
-        action: Action for the environment if there are no calls.
-        requests: The calls in order.
-        text: The action up to the end of the last call, as text for a history.
-        message: The same as a chat message with the role ``assistant``.
-    """
+    @abstractmethod
+    def show(self, reading: Reading, outputs: Sequence[str]) -> str:
+        """Return the text that shows an agent the outputs of its calls, in their order."""
 
-    action: Action
-    requests: tuple[Request, ...] = ()
-    text: str = ""
-    message: Mapping[str, Any] = field(default_factory=dict)
+    @abstractmethod
+    def messages(self, reading: Reading, outputs: Sequence[str]) -> list[dict[str, Any]]:
+        """Return the same as chat messages: the assistant's with the calls, then the results.
+
+        Without any message, ``info`` has neither ``tool_messages`` nor ``tool_calls``.
+        """
 
 
-@runtime_checkable
-class CallFormat(Protocol):
-    """How an action calls functions by name. It has no state, so environments share one object."""
+class FunctionFormat(CallFormat):
+    """Base of formats that call functions by name: write ``instructions``, ``read``, ``show``."""
 
+    @abstractmethod
     def instructions(self, functions: Sequence[Function]) -> str:
         """Return instructions for an agent, with the schemas of ``functions``."""
 
+    @abstractmethod
     def read(self, action: Action) -> Reading:
         """Return the calls in an action. Never raises; takes linear time.
 
         A call that cannot be read becomes a request with a ``problem``.
         """
 
-    def show(self, reading: Reading, outputs: Sequence[str]) -> str:
-        """Return the text that shows an agent the outputs of its calls, in their order."""
+    def explain(self, tools: Sequence[Tool]) -> str:
+        """Return the instructions for the functions of tools.
 
-    def messages(self, reading: Reading, outputs: Sequence[str]) -> list[dict[str, Any]]:
-        """Return the same as chat messages: the assistant's with the calls, then the results."""
+        Raises:
+            ConfigError: See ``Catalog``.
+        """
+        return self.instructions(Catalog({tool.name: tool.functions() for tool in tools}).functions)
 
-
-class BaseCallFormat(ABC):
-    """Base of call formats: write ``instructions``, ``read`` and ``show``."""
-
-    @abstractmethod
-    def instructions(self, functions: Sequence[Function]) -> str:
-        """Return instructions for an agent; see ``CallFormat``."""
-
-    @abstractmethod
-    def read(self, action: Action) -> Reading:
-        """Return the calls in an action; see ``CallFormat``."""
-
-    @abstractmethod
-    def show(self, reading: Reading, outputs: Sequence[str]) -> str:
-        """Return the text that shows the outputs; see ``CallFormat``."""
+    def readings(self, action: Action, tools: Sequence[Tool]) -> Iterator[Reading]:
+        """Yield the only reading."""
+        yield self.read(action)
 
     def messages(self, reading: Reading, outputs: Sequence[str]) -> list[dict[str, Any]]:
         """Return chat messages: the unchanged action, then one with all results.

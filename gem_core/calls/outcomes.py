@@ -4,9 +4,9 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from gem_core.calls.format import Request
+from gem_core.calls.reading import Request
 from gem_core.faults import error_record
 from gem_core.maybe_async import drive, is_awaitable
 from gem_core.observation import Info
@@ -31,6 +31,7 @@ class Outcome:
     Args:
         request: The call as it was read.
         tool: The tool that has the function; None if there is none.
+        call: What the tool is asked to run.
         result: The result; None until the call has run.
         seconds: How long the call took.
         counts: Whether the call counts towards the budget.
@@ -38,14 +39,15 @@ class Outcome:
 
     request: Request
     tool: Tool | None = None
+    call: ToolCall | None = None
     result: ToolResult | None = None
     seconds: float = 0.0
     counts: bool = True
 
     @property
     def tool_name(self) -> str:
-        """Name of the tool; empty if there is none."""
-        return "" if self.tool is None else self.tool.name
+        """Name of the tool, as its call has it; empty if there is none."""
+        return "" if self.call is None else self.call.tool
 
     def record(self) -> Info:
         """Return the outcome for ``info["tool_calls"]``."""
@@ -72,13 +74,12 @@ def fault(tool: Tool, error: Exception) -> ToolResult:
 
 
 def run_all(
-    outcomes: Sequence[Outcome], text: str, run: Callable[[Tool, ToolCall], Any]
+    outcomes: Sequence[Outcome], run: Callable[[Tool, ToolCall], Any]
 ) -> Awaitable[None] | None:
     """Run every call that has no result yet, and set results and times.
 
     Args:
         outcomes: The calls of one action, in order.
-        text: The action up to the end of the last call.
         run: Runs one call; its result may be awaitable.
 
     Returns:
@@ -89,20 +90,20 @@ def run_all(
         if outcome.result is None and outcome.tool is not None:
             key = outcome.tool if runs_in_order(outcome.tool) else outcome
             queues.setdefault(id(key), []).append(outcome)
-    running = [drive(_run_queue(queue, text, run)) for queue in queues.values()]
+    running = [drive(_run_queue(queue, run)) for queue in queues.values()]
     waiting = [one for one in running if is_awaitable(one)]
+    if len(waiting) == 1:
+        return waiting[0]
     return _all_of(waiting) if waiting else None
 
 
 def _run_queue(
-    outcomes: Sequence[Outcome], text: str, run: Callable[[Tool, ToolCall], Any]
+    outcomes: Sequence[Outcome], run: Callable[[Tool, ToolCall], Any]
 ) -> Generator[Any, Any, None]:
     for outcome in outcomes:
-        tool: Any = outcome.tool
-        request = outcome.request
+        tool, call = cast("tuple[Tool, ToolCall]", (outcome.tool, outcome.call))
         start = time.perf_counter()
         try:
-            call = ToolCall(tool.name, request.arguments, text, request.function)
             outcome.result = yield run(tool, call)
         except Exception as error:  # noqa: BLE001 - a tool's fault must not end the episode
             outcome.result = fault(tool, error)

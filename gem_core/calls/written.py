@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any, NoReturn
 
-from gem_core.calls.format import Request
+from gem_core.calls.reading import Request
 
 __all__ = ["DEEPEST", "json_at", "json_of", "request_of"]
 

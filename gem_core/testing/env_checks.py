@@ -26,7 +26,7 @@ __all__ = [
     "ENV_CHECKS",
     "MOST_STEPS",
     "Bench",
-    "Episode",
+    "EpisodeRewards",
     "check_env",
     "check_info",
     "check_observation",
@@ -40,7 +40,7 @@ ORACLE_SHARE = 0.95
 """Share of the largest return that an oracle must reach on average, unless its spec says less."""
 
 
-class Episode(NamedTuple):
+class EpisodeRewards(NamedTuple):
     """The rewards of an episode, a number for each step."""
 
     rewards: list[float]
@@ -100,7 +100,9 @@ class Bench:
         while True:
             yield env.sample_random_action()
 
-    def play(self, make_agent: Callable[[], Agent], episodes: int | None = None) -> list[Episode]:
+    def play(
+        self, make_agent: Callable[[], Agent], episodes: int | None = None
+    ) -> list[EpisodeRewards]:
         """Play episodes with an agent; an error in one is a failure of the check."""
         env, agent = self.make(), make_agent()
         count = self.episodes if episodes is None else episodes
@@ -108,7 +110,7 @@ class Bench:
         env.close()
         return played
 
-    def _episode(self, env: Env, agent: Agent, seed: int, index: int) -> Episode:
+    def _episode(self, env: Env, agent: Agent, seed: int, index: int) -> EpisodeRewards:
         source, rewards = "env", []
         try:
             options = reset_options(env, index)
@@ -132,7 +134,7 @@ class Bench:
                 f"with seed {seed} the {boundary_of(error, source)} raised "
                 f"{type(error).__name__}: {error}"
             ) from error
-        return Episode(rewards)
+        return EpisodeRewards(rewards)
 
 
 def check_env(
@@ -405,11 +407,11 @@ def _oracle(bench: Bench) -> None:
     )
 
 
-def _mean_return(trajectories: list[Episode]) -> float:
+def _mean_return(trajectories: list[EpisodeRewards]) -> float:
     return sum(trajectory.episode_return for trajectory in trajectories) / len(trajectories)
 
 
-def _check_range(bench: Bench, trajectories: list[Episode]) -> None:
+def _check_range(bench: Bench, trajectories: list[EpisodeRewards]) -> None:
     if bench.spec.return_range is None:
         return
     low, high = bench.spec.return_range

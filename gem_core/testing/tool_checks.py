@@ -101,7 +101,7 @@ def _functions(bench: ToolBench) -> None:
     functions = tool.functions()
     if not functions:
         return
-    catalog = Catalog([tool])
+    catalog = Catalog({tool.name: functions})
     for function in functions:
         what = f"the function {function.name!r}"
         require(function.description.strip(), f"{what} must say what it does")

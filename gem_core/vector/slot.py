@@ -6,12 +6,13 @@ automatic reset needs no extra message, and runs in parallel to the steps of oth
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, Literal
 
 from gem_core.env import Env, Step, Wrapper
 from gem_core.faults import error_record
-from gem_core.maybe_async import is_awaitable, then
+from gem_core.maybe_async import drive, is_awaitable, then
 from gem_core.observation import Info, Observation
 from gem_core.seeded_env import check_single_agent
 
@@ -86,23 +87,15 @@ class Slot:
             self._hold(self.env.env)
         elif self._autoreset == "next_step":
             self._step = self.env.step
+        return drive(self._start(options))
+
+    def _start(self, options: Mapping[str, Any]) -> Generator[Any, Any, Any]:
         try:
-            first: Any = self.env.reset(**options)
+            first = yield self.env.reset(**options)
         except FAULTS:
-            first = self._renew().reset(**options)
-        if type(first) is not tuple and is_awaitable(first):
-            return self._reset_later(first, options)
+            first = yield self._renew().reset(**options)
         self._last_observation = first[0]
         return first
-
-    async def _reset_later(self, first: Any, options: Mapping[str, Any]) -> Any:
-        try:
-            pair = await first
-        except FAULTS:
-            again: Any = self._renew().reset(**options)
-            pair = await again
-        self._last_observation = pair[0]
-        return pair
 
     def _renew(self) -> Env:
         """Replace an environment that cannot be reset, unless ``on_error`` is ``raise``."""
@@ -118,24 +111,23 @@ class Slot:
             result = self._step(action)
         except FAULTS as error:
             return self._broken(error)
-        if type(result) is not Step:
-            if is_awaitable(result):
-                return self._step_later(result)
-            result = Step(*result)
-        if result[2] or result[3]:
-            return self._finish(result)
-        self._last_observation = result[0]
-        return result
+        if type(result) is not Step and is_awaitable(result):
+            return drive(self._await(result))
+        return self._taken(result)
 
-    async def _step_later(self, result: Any) -> Step:
+    def _await(self, result: Any) -> Generator[Any, Any, Any]:
         try:
-            step = Step(*await result)
+            result = yield result
         except FAULTS as error:
-            step = self._broken(error)
-        else:
-            self._last_observation = step.observation
-            step = self._finish(step) if step.terminated or step.truncated else step
-        return step if type(step) is Step else await step  # type: ignore[misc]
+            return (yield self._broken(error))
+        return (yield self._taken(result))
+
+    def _taken(self, result: Any) -> Any:
+        step = result if type(result) is Step else Step(*result)
+        if step[2] or step[3]:
+            return self._finish(step)
+        self._last_observation = step[0]
+        return step
 
     def _broken(self, error: BaseException) -> Any:
         if self._on_error == "raise":
@@ -147,8 +139,7 @@ class Slot:
         """Apply ``autoreset`` after the last step of an episode."""
         if self._autoreset == "same_step":
             step = step._replace(info=dict(step.info))  # the environment may use it again
-            first = self.reset({})
-            return _join(step, first) if type(first) is tuple else _join_later(step, first)
+            return then(self.reset({}), functools.partial(_join, step))
         if self._autoreset == "next_step":
             self._step = self._reset_instead
         return step
@@ -183,10 +174,6 @@ def _join(step: Step, first: tuple[Observation, Info]) -> Step:
     observation, info = first
     info = {**info, "final_observation": step[0], "final_info": step[4]}
     return Step(observation, step[1], step[2], step[3], info)
-
-
-async def _join_later(step: Step, first: Any) -> Step:
-    return _join(step, await first)
 
 
 def perform(slot: Slot, method: str, argument: Any) -> Any:

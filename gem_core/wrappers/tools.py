@@ -3,23 +3,21 @@
 import contextlib
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 from gem_core.calls import CallFormat, Catalog, Reading, Request
-from gem_core.calls.outcomes import Outcome, broken_tags, fault, run_all
+from gem_core.calls.outcomes import Outcome, broken_tags, run_all
+from gem_core.calls.tags import TagsFormat
 from gem_core.env import AsyncEnv, Env, Layer, Step, Wrapper
 from gem_core.errors import ConfigError, SnapshotError, near_names
 from gem_core.faults import boundary
 from gem_core.maybe_async import drive, then
 from gem_core.observation import Action, Info, Observation, text_of, with_text
 from gem_core.optional import run_async
-from gem_core.thoughts import after_thoughts
 from gem_core.tool import Tool, ToolCall, ToolResult, copy_of
 
 __all__ = ["ToolWrapper"]
 
-TOOLS_HEADING = "Available tools:"
 BUDGET_SPENT = (
     "That was the last tool call of this episode. "
     "Give your final answer now, from what you have found."
@@ -104,7 +102,7 @@ class ToolWrapper(Wrapper):
         self._is_asynchronous = isinstance(self.unwrapped, AsyncEnv)
         if instructions not in {"text", "schemas"}:
             raise ConfigError(f"instructions is 'text' or 'schemas'; got {instructions!r}.")
-        if instructions == "schemas" and self._format is None:
+        if instructions == "schemas" and isinstance(self._format, TagsFormat):
             raise ConfigError("instructions='schemas' needs a call_format other than 'tags'.")
         self.instructions = instructions
         self.tool_reward = tool_reward
@@ -133,7 +131,7 @@ class ToolWrapper(Wrapper):
             ConfigError: A tool has no functions, or two functions have the same name.
         """
         if self._catalog is None:
-            self._catalog = Catalog(self.tools)
+            self._catalog = Catalog({tool.name: tool.functions() for tool in self.tools})
         return self._catalog
 
     @property
@@ -152,59 +150,33 @@ class ToolWrapper(Wrapper):
         if self.instructions == "schemas":
             return observation, {**info, "tool_schemas": self.tool_schemas}
         if self.tools:
-            texts = [text_of(observation), *self._instructions()]
-            observation = with_text(observation, "\n".join(texts))
+            explained = self._format.explain(self.tools)
+            observation = with_text(observation, f"{text_of(observation)}\n{explained}")
         return observation, info
-
-    def _instructions(self) -> list[str]:
-        if self._format is not None:
-            return [self._format.instructions(self.catalog.functions)]
-        heading = [TOOLS_HEADING] if len(self.tools) > 1 else []
-        return [*heading, *(tool.instructions() for tool in self.tools)]
 
     def step(self, action: Action) -> Any:
         spent = self.max_tool_uses is not None and self.tool_use_counter >= self.max_tool_uses
-        if self._format is not None:
-            return self._step_format(self._format, action, may_call=self._running and not spent)
-        if spent or not self._running:  # without an episode, the environment raises
-            return self._step_env(action)
-        return drive(self._step_tags(action))
+        # Without an episode, the environment raises.
+        return drive(self._take(action, may_call=self._running and not spent))
 
-    def _step_tags(self, action: Action) -> Generator[Any, Any, Step]:
-        failed: tuple[ToolCall, ToolResult] | None = None
-        start = after_thoughts(action) if isinstance(action, str) else 0
-        for tool in self.tools:
-            with boundary("tool"):
-                call = tool.parse(action[start:] if start else action)
-            if call is None:
-                continue
-            if start:
-                call = replace(call, text=action[:start] + call.text)
-            if self.max_uses_per_tool and self._is_over(tool, self._uses):
-                result = self._refusal(tool)
+    def _take(self, action: Action, *, may_call: bool) -> Generator[Any, Any, Step]:
+        """Run the calls of an action; without any that may run, step the environment."""
+        given = action
+        failed: tuple[Reading, list[Outcome]] | None = None
+        for reading in self._format.readings(action, self.tools if may_call else ()):
+            if not reading.requests:
+                given = reading.action
+            elif not may_call:
+                given = action if isinstance(action, str) else reading.text
             else:
-                try:
-                    result = yield self._run(tool, call)
-                except Exception as error:  # noqa: BLE001 - it must not end the episode
-                    result = fault(tool, error)
-            if result.ok:
-                return self._tags_step(call, result)
-            failed = failed or (call, result)
+                outcomes = self._plan(reading)
+                yield run_all(outcomes, self._run)
+                if any(outcome.result and outcome.result.ok for outcome in outcomes):
+                    return self._calls_step(reading, outcomes)
+                failed = failed or (reading, outcomes)
         if failed is not None:
-            return self._tags_step(*failed)
-        return (yield self._step_env(action))  # type: ignore[no-any-return]
-
-    def _tags_step(self, call: ToolCall, result: ToolResult) -> Step:
-        reward = self._count(call.tool, result)
-        info = {
-            **result.info,
-            "parsed_action": call.text,
-            "tool_type": call.tool,
-            "use_tool": True,
-            **self._counters(),
-        }
-        output = self._with_notice(call.tool, broken_tags(result.output))
-        return Step(output, reward, False, False, info)
+            return self._calls_step(*failed)
+        return (yield self._step_env(action, given))  # type: ignore[no-any-return]
 
     def _run(self, tool: Tool, call: ToolCall) -> Any:
         """Run a call; if the environment is asynchronous, without blocking the event loop."""
@@ -229,47 +201,40 @@ class ToolWrapper(Wrapper):
             return f"{output.rstrip()}\n\n{TOOL_SPENT.format(tool)}"
         return output
 
-    def _is_over(self, tool: Tool, uses: Mapping[str, int]) -> bool:
-        limit = self.max_uses_per_tool.get(tool.name)
-        return limit is not None and uses[tool.name] >= limit
-
-    def _refusal(self, tool: Tool) -> ToolResult:
-        limit = self.max_uses_per_tool[tool.name]
-        return ToolResult(OVER_TOOL_BUDGET.format(limit, tool.name), ok=False)
-
-    def _step_format(self, call_format: CallFormat, action: Action, *, may_call: bool) -> Any:
-        reading = call_format.read(action)
-        if not (reading.requests and may_call):
-            given = reading.text if reading.requests else reading.action
-            is_same = given is action or (reading.requests and isinstance(action, str))
-            return self._step_env(action) if is_same else self._step_env_as(given)
-        outcomes = self._plan(reading.requests)
-        return then(
-            run_all(outcomes, reading.text, self._run),
-            lambda _: self._calls_step(call_format, reading, outcomes),
-        )
-
-    def _plan(self, requests: Sequence[Request]) -> list[Outcome]:
+    def _plan(self, reading: Reading) -> list[Outcome]:
         """Return an outcome for each request; one that must not run already has its result."""
         uses = Counter(self._uses)
-        outcomes: list[Outcome] = []
-        for number, request in enumerate(requests, start=self.tool_use_counter):
-            position = self.catalog.positions.get(request.function)
-            outcome = Outcome(request, None if position is None else self.tools[position])
+        outcomes = [self._found(request, reading.text) for request in reading.requests]
+        for number, outcome in enumerate(outcomes, start=self.tool_use_counter):
             if self.max_tool_uses is not None and number >= self.max_tool_uses:
                 outcome.result = ToolResult(OVER_BUDGET.format(self.max_tool_uses), ok=False)
                 outcome.counts = False
-            elif problem := self.catalog.problem(request):
-                outcome.result = ToolResult(problem, ok=False)
-            elif outcome.tool is not None and self._is_over(outcome.tool, uses):
-                outcome.result = self._refusal(outcome.tool)
+            elif outcome.result is None and outcome.tool is not None:
+                outcome.result = self._refusal(outcome.tool, uses)
             uses[outcome.tool_name] += 1
-            outcomes.append(outcome)
         return outcomes
 
-    def _calls_step(
-        self, call_format: CallFormat, reading: Reading, outcomes: Sequence[Outcome]
-    ) -> Step:
+    def _found(self, request: Request, text: str) -> Outcome:
+        """Return the outcome of a request, with its result if it does not fit a function."""
+        if request.parsed is not None:
+            return Outcome(request, *request.parsed)
+        outcome = Outcome(request)
+        name = self.catalog.tools.get(request.function)
+        if name is not None:
+            outcome.tool = next(tool for tool in self.tools if tool.name == name)
+            outcome.call = ToolCall(name, request.arguments, text, request.function)
+        if problem := self.catalog.problem(request):
+            outcome.result = ToolResult(problem, ok=False)
+        return outcome
+
+    def _refusal(self, tool: Tool, uses: Mapping[str, int]) -> ToolResult | None:
+        """Return the result of a call beyond the budget of its tool; None within it."""
+        limit = self.max_uses_per_tool.get(tool.name)
+        if limit is None or uses[tool.name] < limit:
+            return None
+        return ToolResult(OVER_TOOL_BUDGET.format(limit, tool.name), ok=False)
+
+    def _calls_step(self, reading: Reading, outcomes: Sequence[Outcome]) -> Step:
         reward, outputs = 0.0, []
         info: Info = {}
         for outcome in outcomes:
@@ -285,28 +250,23 @@ class ToolWrapper(Wrapper):
             "tool_type": outcomes[0].tool_name,
             "use_tool": True,
             **self._counters(),
-            "tool_calls": [outcome.record() for outcome in outcomes],
-            "tool_messages": call_format.messages(reading, outputs),
         }
-        return Step(call_format.show(reading, outputs), reward, False, False, info)
+        if messages := self._format.messages(reading, outputs):
+            records = [outcome.record() for outcome in outcomes]
+            info |= {"tool_calls": records, "tool_messages": messages}
+        return Step(self._format.show(reading, outputs), reward, False, False, info)
 
-    def _step_env(self, action: Action) -> Any:
-        step: Any = self.env.step(action)
-        return self._env_step(step) if type(step) is Step else then(step, self._env_step)
+    def _step_env(self, action: Action, given: Action) -> Any:
+        """Step the environment with ``given``; if that is not the action, record it in info."""
+        replaced = {} if given is action else {"parsed_action": given}
 
-    def _env_step(self, step: Step) -> Step:
-        observation, reward, terminated, truncated, info = step
-        self._running = not (terminated or truncated)
-        info = {**info, "use_tool": False, **self._counters()}
-        return Step(observation, reward, terminated, truncated, info)
+        def with_info(step: Step) -> Step:
+            observation, reward, terminated, truncated, info = step
+            self._running = not (terminated or truncated)
+            info = {**info, "use_tool": False, **self._counters(), **replaced}
+            return Step(observation, reward, terminated, truncated, info)
 
-    def _step_env_as(self, given: Action) -> Any:
-        """Step the environment with ``given`` in place of the action, and record it in info."""
-
-        def with_given(step: Step) -> Step:
-            return step._replace(info={**step.info, "parsed_action": given})
-
-        return then(self._step_env(given), with_given)
+        return then(self.env.step(given), with_info)
 
     def _counters(self) -> Info:
         return {
@@ -379,14 +339,13 @@ def _check_limits(total: int | None, each: Mapping[str, int], names: Sequence[st
             raise ConfigError(f"max_uses_per_tool must be 0 or more; got {limit} of {name!r}.")
 
 
-def _format_of(value: Any) -> CallFormat | None:
-    """Return a call format; None for ``tags``, which the tools read themselves."""
+def _format_of(value: Any) -> CallFormat:
     if value == "tags":
-        return None
+        return TagsFormat()
     if isinstance(value, CallFormat):
         return value
     raise ConfigError(
         f"call_format of ToolWrapper is 'tags' or a CallFormat, for example "
-        f"gem_core.calls.HermesFormat(); got {value!r}. For the id of a call format, use "
+        f"gem_tools.formats.HermesFormat(); got {value!r}. For the id of a call format, use "
         f"gem_core.make(..., tool_use={{'call_format': ...}})."
     )

@@ -1,6 +1,5 @@
 """``TaskEnv``: an environment over a dataset. An episode is one row, one question, one answer."""
 
-import inspect
 from abc import abstractmethod
 from collections.abc import Generator, Mapping
 from dataclasses import replace
@@ -13,6 +12,7 @@ from gem_core.faults import boundary
 from gem_core.maybe_async import drive
 from gem_core.observation import Action, Info, Observation
 from gem_core.seeding import child_seed
+from gem_core.signatures import passes_options_to
 from gem_core.thoughts import Thoughts, spoken
 from gem_tasks.golds import Answer, gold_answers, warn_of_reasoning
 from gem_tasks.grader import (
@@ -26,7 +26,6 @@ from gem_tasks.grader import (
 )
 from gem_tasks.order import Cursor, Order, Shard
 from gem_tasks.rewards import RewardParts, Rewards
-from gem_tasks.row_options import full_signature
 from gem_tasks.row_source import RowSource, load_rows
 from gem_tasks.rows import MissingColumnError, Rows, checksum
 from gem_tasks.stream import Stream, StreamRows
@@ -68,7 +67,6 @@ class TaskEnv(BaseEnv):
         UnknownIdError: There is no such grader.
     """
 
-    __signature__: ClassVar[inspect.Signature]
     shared: ClassVar[tuple[str, ...]] = (
         "answer_instruction",
         "data_name",
@@ -104,7 +102,9 @@ class TaskEnv(BaseEnv):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.__signature__ = full_signature(cls, without={"columns"})
+        if "__init__" in vars(cls):
+            base = super(cls, cls).__init__
+            passes_options_to(base, without={"columns"})(vars(cls)["__init__"])
 
     def __init__(
         self,

@@ -45,10 +45,10 @@ def serve(connection: socket.socket, memory_mib: int | None) -> None:
         memory_mib: See ``Launcher``; None counts as 2048.
     """
     growth = ((memory_mib or _USUAL_MEMORY_MIB) << 20) // _GROWTH
-    _Server(connection, growth).run()
+    _CallServer(connection, growth).run()
 
 
-class _Server:
+class _CallServer:
     def __init__(self, connection: socket.socket, growth: int) -> None:
         self._connection = connection
         self._pid = os.getpid()

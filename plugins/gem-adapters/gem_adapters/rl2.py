@@ -13,7 +13,7 @@ from RL2.datasets import Sample
 from RL2.utils.communication import async_request
 
 from gem_adapters.cached import row_envs
-from gem_adapters.sglang import Episode, InterruptedEpisodes, Piece, stop_strings, with_turn_limit
+from gem_adapters.sglang import InterruptedEpisodes, Piece, Resumable, stop_strings, with_turn_limit
 from gem_core.errors import ConfigError
 from gem_rollout import (
     FaultPolicy,
@@ -85,7 +85,7 @@ class Generate:
             return
         params: Any = OmegaConf.to_container(config.sampling_params, resolve=True)
         limits = with_turn_limit(self._limits, params.get("max_new_tokens"))
-        episode = self._waiting.take(sample) or Episode(
+        episode = self._waiting.take(sample) or Resumable(
             self._envs.session(
                 sample.sample,
                 tokenizer,

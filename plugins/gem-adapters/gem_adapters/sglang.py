@@ -21,7 +21,7 @@ from gem_rollout import (
     play_tokens,
 )
 
-__all__ = ["Episode", "InterruptedEpisodes", "Piece", "stop_strings", "with_turn_limit"]
+__all__ = ["InterruptedEpisodes", "Piece", "Resumable", "stop_strings", "with_turn_limit"]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def with_turn_limit(limits: Limits, tokens: int | None) -> Limits:
     return replace(limits, turn_tokens=min(both, default=None))
 
 
-class Episode:
+class Resumable:
     """An episode whose replies may arrive in pieces.
 
     Args:
@@ -156,9 +156,9 @@ class InterruptedEpisodes:
     """The interrupted episodes by their samples; one whose sample is dropped is closed."""
 
     def __init__(self) -> None:
-        self._episodes: dict[int, Episode] = {}
+        self._episodes: dict[int, Resumable] = {}
 
-    def put(self, sample: object, episode: Episode) -> None:
+    def put(self, sample: object, episode: Resumable) -> None:
         """Keep an episode until its sample is played on.
 
         Args:
@@ -170,6 +170,6 @@ class InterruptedEpisodes:
         # A session that is dropped is closed.
         weakref.finalize(sample, self._episodes.pop, key, None).atexit = False
 
-    def take(self, sample: object) -> Episode | None:
+    def take(self, sample: object) -> Resumable | None:
         """Return the episode of a sample, which is kept no longer; None without one."""
         return self._episodes.pop(id(sample), None)

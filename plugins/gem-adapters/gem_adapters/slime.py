@@ -18,7 +18,7 @@ from slime.utils.http_utils import post
 from slime.utils.types import Sample
 
 from gem_adapters.cached import row_envs
-from gem_adapters.sglang import Episode, InterruptedEpisodes, Piece, stop_strings, with_turn_limit
+from gem_adapters.sglang import InterruptedEpisodes, Piece, Resumable, stop_strings, with_turn_limit
 from gem_core.errors import ConfigError
 from gem_rollout import (
     FaultPolicy,
@@ -117,7 +117,7 @@ class Generate:
             _check_split(args)
         state = GenerateState(args)
         limits = self._limited(args, sampling_params, evaluation=evaluation)
-        episode = self._waiting.take(sample) or Episode(
+        episode = self._waiting.take(sample) or Resumable(
             self._envs.session(
                 sample.metadata,
                 state.tokenizer,
@@ -201,7 +201,7 @@ def _check_normalization(args: Any) -> None:
         )
 
 
-def _fill(sample: Sample, row: Row, episode: Episode, args: Any, tokenizer: Any) -> None:
+def _fill(sample: Sample, row: Row, episode: Resumable, args: Any, tokenizer: Any) -> None:
     """Write a row into a sample; ``remove_sample`` says whether it is masked."""
     row.check_whole_replies()
     sample.prompt = tokenizer.decode(row.prompt_ids)
@@ -227,7 +227,9 @@ def _fill(sample: Sample, row: Row, episode: Episode, args: Any, tokenizer: Any)
         sample.status = Sample.Status.TRUNCATED if row.truncated else Sample.Status.COMPLETED
 
 
-def _parts(row: Row, episode: Episode) -> Iterator[tuple[list[int], tuple[int, int], Piece | None]]:
+def _parts(
+    row: Row, episode: Resumable
+) -> Iterator[tuple[list[int], tuple[int, int], Piece | None]]:
     """Yield the tokens of a response, with the turn and number of each piece of a reply."""
     done = 0
     for turn, (start, end) in zip(row.turns, row.spans, strict=True):

@@ -1,9 +1,10 @@
 """The agent ``transformers``: samples from a transformers model in this process."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any
 
 from gem_core.errors import ConfigError
+from gem_core.signatures import passes_options_to
 from gem_rollout.tokens.agent import TokenAgent
 from gem_rollout.tokens.limits import Limits
 from gem_rollout.tokens.sampler import SamplingModel
@@ -29,27 +30,19 @@ class LocalAgent(TokenAgent):
         dtype: ``auto`` (as the model was saved), ``float32``, ``bfloat16``, ...; a live model
             keeps its dtype.
         max_new_tokens: Most tokens of a reply.
-        temperature: Sampling temperature; 0 for the most likely tokens.
-        top_p: Sample from the most likely tokens that together have this probability, in (0, 1].
-        stop: Strings that end a reply and stay part of it. The token that completes one may contain
-            further text.
-        scaled_logprobs: Whether log-probabilities are those of the distribution at the temperature,
-            over all tokens regardless of ``top_p``, instead of the model's own. At temperature 0,
-            they are the model's own.
-        seed: Seed of the sampling; None for a random one.
-        system: The system message.
-        history: ``agent``, ``env`` or ``auto``, as for the agent ``openai``.
         batch_size: Most episodes that are decoded at the same time. It is halved when memory runs
             out, and the replies go on.
         kv_tokens: Most tokens of the KV cache, padding included; the replies that began last wait
             while there is no room. None for no limit.
-        template: More variables for the chat template, such as ``{"enable_thinking": False}``.
+        sampling: ``temperature``, ``top_p``, ``stop``, ``scaled_logprobs``, ``seed``, ``system``,
+            ``history`` and ``template``; see ``TokenAgent``.
 
     Raises:
         ConfigError: A parameter is invalid, torch or transformers are not installed, or the model
             cannot be loaded.
     """
 
+    @passes_options_to(TokenAgent, without={"name", "limits", "one_sequence"})
     def __init__(
         self,
         *,
@@ -58,16 +51,9 @@ class LocalAgent(TokenAgent):
         device: str = "auto",
         dtype: str = "auto",
         max_new_tokens: int = 512,
-        temperature: float = 1.0,
-        top_p: float = 1.0,
-        stop: Sequence[str] = (),
-        scaled_logprobs: bool = False,
-        seed: int | None = None,
-        system: str | None = None,
-        history: Literal["auto", "agent", "env"] = "auto",
         batch_size: int = 64,
         kv_tokens: int | None = None,
-        template: Mapping[str, Any] | None = None,
+        **sampling: Any,
     ) -> None:
         if max_new_tokens < 1 or batch_size < 1 or (kv_tokens is not None and kv_tokens < 1):
             raise ConfigError(
@@ -81,14 +67,7 @@ class LocalAgent(TokenAgent):
             sampler,
             name=model if isinstance(model, str) else type(model).__name__,
             limits=Limits(turn_tokens=max_new_tokens, context=sampler.context),
-            temperature=temperature,
-            top_p=top_p,
-            stop=stop,
-            scaled_logprobs=scaled_logprobs,
-            seed=seed,
-            system=system,
-            history=history,
-            template=template,
+            **sampling,
         )
 
 

@@ -1,10 +1,11 @@
 """The agent ``vllm``: samples token by token from vLLM, as a server or in this process."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from gem_core.errors import ConfigError
 from gem_core.secret import Secret
+from gem_core.signatures import passes_options_to
 from gem_rollout.models.pretrained import pretrained_options
 from gem_rollout.tokens.agent import TokenAgent
 from gem_rollout.tokens.limits import Limits
@@ -28,15 +29,9 @@ class VllmAgent(TokenAgent):
         tokenizer: The tokenizer; None for that of ``model``.
         end_ids: Tokens that end a reply; None for the end of a sequence of the tokenizer.
         max_new_tokens: Most tokens of a reply.
-        temperature: Sampling temperature; 0 for the most likely tokens.
-        top_p: Sample from the most likely tokens that together have this probability, in (0, 1].
-        stop: Strings that end a reply and stay part of it.
-        scaled_logprobs: Whether log-probabilities must be those at the temperature; a server that
-            returns others is refused. vLLM calls them ``processed_logprobs``.
-        seed: Seed of the sampling; None for a random one.
-        system: The system message.
-        history: ``agent``, ``env`` or ``auto``, as for the agent ``openai``.
-        template: More variables for the chat template.
+        sampling: ``temperature``, ``top_p``, ``stop``, ``scaled_logprobs``, ``seed``, ``system``,
+            ``history`` and ``template``; see ``TokenAgent``. With ``scaled_logprobs``, which vLLM
+            calls ``processed_logprobs``, a server that returns others is refused.
 
     Raises:
         ConfigError: A parameter is invalid, the tokenizer cannot be loaded, or the server's
@@ -44,6 +39,7 @@ class VllmAgent(TokenAgent):
         AdapterError: The server cannot be reached.
     """
 
+    @passes_options_to(TokenAgent, without={"name", "limits", "one_sequence"})
     def __init__(
         self,
         *,
@@ -55,14 +51,7 @@ class VllmAgent(TokenAgent):
         tokenizer: Any = None,
         end_ids: Sequence[int] | None = None,
         max_new_tokens: int = 512,
-        temperature: float = 1.0,
-        top_p: float = 1.0,
-        stop: Sequence[str] = (),
-        scaled_logprobs: bool = False,
-        seed: int | None = None,
-        system: str | None = None,
-        history: Literal["auto", "agent", "env"] = "auto",
-        template: Mapping[str, Any] | None = None,
+        **sampling: Any,
     ) -> None:
         if max_new_tokens < 1:
             raise ConfigError(f"max_new_tokens must be at least 1; got {max_new_tokens}.")
@@ -78,21 +67,14 @@ class VllmAgent(TokenAgent):
                 "end_ids": None if end_ids is None else frozenset(end_ids),
             }
             sampler = _sampler_of(model, base_url, served_model, api_key, engine, known)
-        if scaled_logprobs and temperature > 0:
-            sampler.check_logprobs(temperature)
         super().__init__(
             sampler,
             name=model if isinstance(model, str) else type(model).__name__,
             limits=Limits(turn_tokens=max_new_tokens, context=sampler.context),
-            temperature=temperature,
-            top_p=top_p,
-            stop=stop,
-            scaled_logprobs=scaled_logprobs,
-            seed=seed,
-            system=system,
-            history=history,
-            template=template,
+            **sampling,
         )
+        if self._scaled_logprobs and self._temperature > 0:
+            sampler.check_logprobs(self._temperature)
 
 
 def _sampler_of(

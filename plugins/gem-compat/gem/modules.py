@@ -7,69 +7,18 @@ After ``import gem``, each can be imported like a module with a file.
 
 import importlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
+from gem.games import GAME_ENV, GAMES, home_of
 from gem.requirements import absent
 
-__all__ = ["GAMES", "Game", "home_of"]
+__all__: list[str] = []
 
-
-class Game(NamedTuple):
-    """The interface of a game in gem-llm.
-
-    Args:
-        cls: Name of its class, here and in ``gem_games``.
-        parameters: Parameters of its constructor with their defaults, in order.
-        renamed: Parameters that have another name in ``gem_games``; None drops the parameter.
-        first: The parameter that limits the others.
-    """
-
-    cls: str
-    parameters: Mapping[str, Any]
-    renamed: Mapping[str, str | None] = {}
-    first: str = ""
-
-
-GAMES = {
-    "crosswords": Game("CrosswordsEnv", {"hardcore": False, "max_turns": 100, "num_words": 5}),
-    "fifteen_puzzle": Game(
-        "FifteenPuzzleEnv",
-        {"max_turns": 20, "num_rows": 2, "init_algo": "monte_carlo", "mc_rand_moves": 100},
-    ),
-    "game_2048": Game("Game2048Env", {"target_tile": 2048, "max_turns": 1000, "board_size": 4}),
-    "guess_the_number": Game(
-        "GuessTheNumberEnv", {"min_number": 1, "max_number": 20, "max_turns": 20}
-    ),
-    "hangman": Game("HangmanEnv", {"word_length": 5, "hardcore": False, "max_turns": 20}),
-    "mastermind": Game(
-        "MastermindEnv",
-        {"code_length": 4, "num_numbers": 6, "duplicate_numbers": False, "max_turns": 20},
-    ),
-    "minesweeper": Game("MinesweeperEnv", {"rows": 8, "cols": 8, "num_mines": 10, "max_turns": 20}),
-    "sokoban": Game("SokobanEnv", {"dim_room": (6, 6), "max_turns": 100, "num_boxes": 3}),
-    # gem-llm's clues are the number of empty cells at the start.
-    "sudoku": Game(
-        "SudokuEnv", {"clues": 30, "max_turns": 100, "scale": 9}, {"clues": "empty_cells"}, "scale"
-    ),
-    "tower_of_hanoi": Game("TowerofHanoiEnv", {"num_disks": 3, "max_turns": 100}),
-    "word_search": Game("WordSearchEnv", {"hardcore": False, "max_turns": 20, "num_words": 5}),
-    # In gem-llm, only_real_words has no effect: guesses may be any letters.
-    "wordle": Game(
-        "WordleEnv",
-        {"word_length": 5, "only_real_words": True, "max_turns": 20},
-        {"only_real_words": None},
-    ),
-}
-"""The games by module name."""
-
-_GAME_PACKAGES = ("crosswords", "sokoban")
-"""Games that gem-llm has as packages, with the class in a module of the same name."""
-_GAME_ENV = "gem.envs.game_env"
 _MULTI_AGENT = "gem.multi_agent"
-_WIKI = f"{_GAME_ENV}.wikigame"
+_WIKI = f"{GAME_ENV}.wikigame"
 _WIKI_GAMES = "gem_games.wikigame"
 _REEXPORTED = {
     "gem.envs.multiagent": {"MultiAgentEnv": _MULTI_AGENT},
@@ -103,13 +52,8 @@ _ABSENT_MODULES = {
 }
 
 
-def home_of(game: str) -> str:
-    """Return the module in which gem-llm defines the class of a game."""
-    return f"{_GAME_ENV}.{game}.{game}" if game in _GAME_PACKAGES else f"{_GAME_ENV}.{game}"
-
-
 _GAME_MODULES = {
-    **{f"{_GAME_ENV}.{game}": game for game in GAMES},
+    **{f"{GAME_ENV}.{game}": game for game in GAMES},
     **{home_of(game): game for game in GAMES},
 }
 _MODULES = {*_GAME_MODULES, *_REEXPORTED, *_ABSENT_MODULES}
@@ -140,7 +84,7 @@ class _TableImporter:
             module.__getattr__ = absent(name, names, what)  # type: ignore[method-assign]
             return
         if name in _GAME_MODULES:
-            from gem.envs.game_env.adapter import game_class  # noqa: PLC0415 - imports gem_games
+            from gem.envs.game_env.hooks import game_class  # noqa: PLC0415 - imports gem_games
 
             cls = game_class(_GAME_MODULES[name])
             found: dict[str, Any] = {cls.__name__: cls}

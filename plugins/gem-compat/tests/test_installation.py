@@ -83,7 +83,7 @@ new = set(sys.modules) - before
 print(sorted(name for name in new if name.startswith(("gem", "gem_"))), len(new))
 """
     own, _, count = run(code).rpartition(" ")
-    gem = ["gem", "gem.__about__", "gem.errors", "gem.modules", "gem.requirements"]
+    gem = ["gem", "gem.__about__", "gem.errors", "gem.games", "gem.modules", "gem.requirements"]
     assert own == str([*gem, "gem_core", "gem_core.errors", "gem_core.lazy"])
     assert int(count) < 50  # what typing and its like bring
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import gem
-from gem.envs.game_env.adapter import game_class
 from gem.envs.game_env.crosswords import CrosswordsEnv
 from gem.envs.game_env.fifteen_puzzle import FifteenPuzzleEnv
 from gem.envs.game_env.game_2048 import Game2048Env
 from gem.envs.game_env.guess_the_number import GuessTheNumberEnv
 from gem.envs.game_env.hangman import HangmanEnv
+from gem.envs.game_env.hooks import game_class
 from gem.envs.game_env.mastermind import MastermindEnv
 from gem.envs.game_env.minesweeper import MinesweeperEnv
 from gem.envs.game_env.sokoban import SokobanEnv
@@ -20,7 +20,7 @@ from gem.envs.game_env.sudoku import SudokuEnv
 from gem.envs.game_env.tower_of_hanoi import TowerofHanoiEnv
 from gem.envs.game_env.word_search import WordSearchEnv
 from gem.envs.game_env.wordle import WordleEnv
-from gem.modules import GAMES
+from gem.games import GAMES
 from gem_core.errors import ConfigError
 
 ENDED = pytest.mark.filterwarnings("ignore:.*the episode has ended")

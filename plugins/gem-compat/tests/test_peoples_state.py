@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import gem
-from gem.envs.game_env.adapter import game_class
 from gem.envs.game_env.fifteen_puzzle import FifteenPuzzleEnv
 from gem.envs.game_env.hangman import HangmanEnv
+from gem.envs.game_env.hooks import game_class
 from gem.envs.game_env.minesweeper import MinesweeperEnv
 from gem.envs.game_env.sokoban import SokobanEnv
 from gem.envs.game_env.sudoku import SudokuEnv

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from gem_core.errors import ConfigError, near_names
 from gem_eval import paired
-from gem_eval.episodes import Episode, Task, tasks_of, with_task_ids
+from gem_eval.episodes import EpisodeRecord, Task, tasks_of, with_task_ids
 from gem_eval.resume import differences
 from gem_eval.statistics import Estimate
 from gem_rollout.records.runs import Run
@@ -40,7 +40,7 @@ class Candidate:
     name: str
     run: Run
     agent: str
-    tasks: Mapping[Task, Sequence[Episode]]
+    tasks: Mapping[Task, Sequence[EpisodeRecord]]
 
 
 @dataclass(frozen=True)
@@ -137,8 +137,8 @@ def candidates_of(arguments: Sequence[str]) -> list[Candidate]:
     Raises:
         ConfigError: There are fewer than two, or a run or an agent does not exist.
     """
-    found: list[tuple[Run, str, list[Episode]]] = []
-    read: dict[str, tuple[Run, dict[str, list[Episode]]]] = {}
+    found: list[tuple[Run, str, list[EpisodeRecord]]] = []
+    read: dict[str, tuple[Run, dict[str, list[EpisodeRecord]]]] = {}
     for argument in arguments:
         path, agent = _parts(argument)
         run, agents = read[path] = read.get(path) or _read(path)
@@ -173,11 +173,11 @@ def _parts(argument: str) -> tuple[str, str]:
     return argument, ""
 
 
-def _read(path: str) -> tuple[Run, dict[str, list[Episode]]]:
+def _read(path: str) -> tuple[Run, dict[str, list[EpisodeRecord]]]:
     run = Run.open(path)
-    agents: dict[str, list[Episode]] = {}
+    agents: dict[str, list[EpisodeRecord]] = {}
     for trajectory in run.trajectories():
-        agents.setdefault(trajectory.agent, []).append(Episode.of(trajectory))
+        agents.setdefault(trajectory.agent, []).append(EpisodeRecord.of(trajectory))
     return run, agents
 
 
@@ -300,7 +300,7 @@ def _compare(
             yield _comparison(pairing, name, measure, known, options)
 
 
-def _values(episodes: Sequence[Episode], measure: Measure) -> list[float]:
+def _values(episodes: Sequence[EpisodeRecord], measure: Measure) -> list[float]:
     if measure == "return":
         return [one.episode_return for one in episodes]
     return [float(one.success) for one in episodes if one.success is not None]

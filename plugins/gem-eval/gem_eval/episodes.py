@@ -16,7 +16,7 @@ from gem_rollout.records.failures import Failure
 from gem_rollout.records.format_errors import BadEnding, bad_ending_of
 from gem_rollout.records.reward_parts import reward_parts
 
-__all__ = ["Episode", "Task", "level_of", "tasks_of", "with_task_ids"]
+__all__ = ["EpisodeRecord", "Task", "level_of", "tasks_of", "with_task_ids"]
 
 Task = tuple[str, str | int]
 """An environment, and the id or the seed of a task."""
@@ -27,7 +27,7 @@ FORMAT_ERROR = "format_error"
 
 
 @dataclass(slots=True)
-class Episode:
+class EpisodeRecord:
     """The figures of one episode.
 
     Args:
@@ -115,7 +115,7 @@ class Episode:
         )
 
     @classmethod
-    def of(cls, trajectory: Trajectory) -> "Episode":
+    def of(cls, trajectory: Trajectory) -> "EpisodeRecord":
         """Return the record of a trajectory."""
         turns = trajectory.turns
         last = turns[-1] if turns else None
@@ -186,15 +186,15 @@ def level_of(trajectory: Trajectory) -> str:
     return str(level) if isinstance(level, str | int) else ""
 
 
-def tasks_of(episodes: Iterable[Episode]) -> dict[Task, list[Episode]]:
+def tasks_of(episodes: Iterable[EpisodeRecord]) -> dict[Task, list[EpisodeRecord]]:
     """Return the episodes by task."""
-    tasks: dict[Task, list[Episode]] = {}
+    tasks: dict[Task, list[EpisodeRecord]] = {}
     for episode in episodes:
         tasks.setdefault(episode.task, []).append(episode)
     return tasks
 
 
-def with_task_ids(episodes: Iterable[Episode]) -> list[Episode]:
+def with_task_ids(episodes: Iterable[EpisodeRecord]) -> list[EpisodeRecord]:
     """Return the episodes of a run, in which those that failed in their reset have a task's id.
 
     The reset would have named the task. It is that of the other episodes with the same environment

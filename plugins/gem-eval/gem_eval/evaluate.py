@@ -12,7 +12,7 @@ from rich.console import Console
 from gem_core.agent import Agent
 from gem_core.factory import EnvFactory
 from gem_core.notices import results_alone
-from gem_eval.episodes import Episode, with_task_ids
+from gem_eval.episodes import EpisodeRecord, with_task_ids
 from gem_eval.metrics import metrics_of, rows_of
 from gem_eval.progress import Progress, Tally
 from gem_eval.resume import check_same, known_episodes, with_earlier
@@ -35,16 +35,14 @@ from gem_rollout import (
     collect,
 )
 from gem_rollout.commands import (
-    FAIL_ON_ERROR,
     INTERRUPTED,
-    RUN_FOLDER,
-    CommandKeys,
     HydraCommand,
     Job,
     agent_makers,
     envs_by_name,
 )
 from gem_rollout.commands.progress import Mode, print_line
+from gem_rollout.commands.run import RunKeys
 from gem_rollout.episodes.executor import EpisodeWorkers, executor_of
 from gem_rollout.records.failures import Failures
 from gem_rollout.records.format_errors import FormatErrors
@@ -53,7 +51,7 @@ from gem_rollout.records.runs import Run, write_json
 __all__ = ["command"]
 
 
-class EvalKeys(CommandKeys):
+class EvalKeys(RunKeys):
     """The keys of ``gem-core eval``."""
 
     episodes: int = Field(default=20, ge=1)
@@ -64,16 +62,6 @@ class EvalKeys(CommandKeys):
     """Runs with the same seed have the same tasks, so that agents can be compared on them."""
     fork_groups: bool = False
     """Reset an environment once for all samples of a task and fork it, if a reset is expensive."""
-    concurrency: int = Field(default=16, ge=1)
-    """The largest number of episodes at the same time."""
-    out: str = RUN_FOLDER
-    """The run's folder."""
-    resume: bool = False
-    """Continue the run in out: play only the episodes that are missing."""
-    repeat_errors: bool = False
-    """With resume: play episodes that ended with an error again."""
-    fail_on_error: float = Field(default=FAIL_ON_ERROR, ge=0, le=1)
-    """Exit with status 1 if a larger share of the episodes ended with an error; 1 for any share."""
     max_episodes: int | None = Field(default=None, ge=1)
     """Limit of episodes. At a limit no further episode begins, and the run ends."""
     max_turns: int | None = Field(default=None, ge=1)
@@ -125,7 +113,7 @@ class _Spent:
         default_factory=lambda: dict.fromkeys(("episodes", "turns", "tokens", "cost"), 0.0)
     )
 
-    def add(self, episode: Episode) -> None:
+    def add(self, episode: EpisodeRecord) -> None:
         self.used["episodes"] += 1
         self.used["turns"] += episode.turns
         self.used["tokens"] += (episode.prompt_tokens or 0) + (episode.completion_tokens or 0)
@@ -202,11 +190,13 @@ command = HydraCommand(
 )
 
 
-def _open(job: Job[EvalKeys], envs: list[str], agents: list[str]) -> tuple[Run, list[Episode]]:
+def _open(
+    job: Job[EvalKeys], envs: list[str], agents: list[str]
+) -> tuple[Run, list[EpisodeRecord]]:
     """Make the run's folder, or continue the run in it; return its episodes as well."""
     run, config = Run(job.folder), job.config
     run.check_can_write(resume=job.keys.resume)
-    known: list[Episode] = []
+    known: list[EpisodeRecord] = []
     if run.has_episodes:
         check_same(run, config)
         config = with_earlier(config, run.info().get("config") or {})
@@ -221,7 +211,7 @@ def _spent(keys: EvalKeys) -> _Spent:
     return _Spent({name: limit for name, limit in limits.items() if limit is not None})
 
 
-def _wanted(episodes: list[Episode], cells: list[_Cell]) -> Iterator[Episode]:
+def _wanted(episodes: list[EpisodeRecord], cells: list[_Cell]) -> Iterator[EpisodeRecord]:
     """Count the episodes that the run has already, and yield those that are asked for."""
     by_name = {(cell.tally.env_id, cell.tally.agent): cell for cell in cells}
     for episode in episodes:
@@ -239,7 +229,7 @@ def _play(
     spent: _Spent,
     console: Console,
     workers: EpisodeWorkers,
-) -> Iterator[Episode]:
+) -> Iterator[EpisodeRecord]:
     """Play the missing episodes: one agent after the other, each in all environments together."""
     tallies, warned = [cell.tally for cell in cells], set[str]()
     with Progress(console, tallies, keys.progress, keys.confidence) as progress:
@@ -254,7 +244,7 @@ def _play(
                         warned.add(warning)
                         print_line(console, warning, "yellow")
                     file.append(trajectory)
-                    episode = Episode.of(trajectory)
+                    episode = EpisodeRecord.of(trajectory)
                     spent.add(episode)
                     progress.add(of_agent[trajectory.component].tally, episode)
                     yield episode
@@ -291,7 +281,7 @@ def _rollout(
     )
 
 
-def _print_figures(episodes: list[Episode], job: Job[EvalKeys]) -> None:
+def _print_figures(episodes: list[EpisodeRecord], job: Job[EvalKeys]) -> None:
     rows = rows_of(episodes, job.keys.confidence)
     if job.form == "json":
         job.print_json(metrics_of(episodes, job.keys.confidence))
@@ -311,7 +301,7 @@ def _print_figures(episodes: list[Episode], job: Job[EvalKeys]) -> None:
             print_line(console, line, "dim")
 
 
-def _repeated(episodes: list[Episode]) -> Iterator[str]:
+def _repeated(episodes: list[EpisodeRecord]) -> Iterator[str]:
     """Yield a line for each environment in which several groups asked the same question."""
     for env_id in dict.fromkeys(one.env_id for one in episodes):
         own = [one for one in episodes if one.env_id == env_id]
@@ -324,7 +314,7 @@ def _repeated(episodes: list[Episode]) -> Iterator[str]:
 
 
 def _summarise(
-    console: Console, run: Run, episodes: list[Episode], missing: int, status: str
+    console: Console, run: Run, episodes: list[EpisodeRecord], missing: int, status: str
 ) -> None:
     """Print problems, the run's folder and the next step."""
     failures, format_errors = _failures(episodes), FormatErrors()
@@ -350,7 +340,7 @@ def _summarise(
         print_line(console, f"Next: gem-core view {path}", "dim")
 
 
-def _failures(episodes: Iterable[Episode]) -> Failures:
+def _failures(episodes: Iterable[EpisodeRecord]) -> Failures:
     failures = Failures()
     for one in episodes:
         failures.add_episode(one.env_id, one.agent, one.failure)

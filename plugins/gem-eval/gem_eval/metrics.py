@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gem_eval.episodes import Episode, tasks_of, with_task_ids
+from gem_eval.episodes import EpisodeRecord, tasks_of, with_task_ids
 from gem_eval.statistics import (
     Estimate,
     average,
@@ -119,7 +119,7 @@ class Row:
         return head | self.figures.to_dict()
 
 
-def figures_of(episodes: Sequence[Episode], confidence: float = 0.95) -> Figures:
+def figures_of(episodes: Sequence[EpisodeRecord], confidence: float = 0.95) -> Figures:
     """Return the figures of one or more episodes.
 
     Args:
@@ -166,7 +166,9 @@ def figures_of(episodes: Sequence[Episode], confidence: float = 0.95) -> Figures
     )
 
 
-def _mean(episodes: Sequence[Episode], of: Callable[[Episode], float | None]) -> float | None:
+def _mean(
+    episodes: Sequence[EpisodeRecord], of: Callable[[EpisodeRecord], float | None]
+) -> float | None:
     known = [value for one in episodes if (value := of(one)) is not None]
     return sum(known) / len(known) if known else None
 
@@ -187,17 +189,17 @@ def _values(pairs: Iterable[tuple[Hashable, float]]) -> Values:
     return values
 
 
-def _returns(episodes: Iterable[Episode]) -> Values:
+def _returns(episodes: Iterable[EpisodeRecord]) -> Values:
     return _values((one.cluster, one.episode_return) for one in episodes)
 
 
-def _successes(episodes: Iterable[Episode]) -> Values:
+def _successes(episodes: Iterable[EpisodeRecord]) -> Values:
     judged = (one for one in episodes if one.success is not None)
     return _values((one.cluster, float(bool(one.success))) for one in judged)
 
 
 def _passed(
-    episodes: Iterable[Episode], k: int, chance: Callable[[int, int, int], float]
+    episodes: Iterable[EpisodeRecord], k: int, chance: Callable[[int, int, int], float]
 ) -> tuple[Values, int]:
     """Return a value for each task with at least k episodes, and the number of their episodes."""
     judged = (one for one in episodes if one.success is not None)
@@ -210,7 +212,7 @@ def _passed(
 
 
 def _passes(
-    episodes: Sequence[Episode], confidence: float
+    episodes: Sequence[EpisodeRecord], confidence: float
 ) -> tuple[dict[int, Estimate], dict[int, Estimate]]:
     """Return pass@k and pass^k for k = 1, 2, 4, ... and the largest k; empty if that is 1.
 
@@ -231,7 +233,7 @@ def _passes(
     return at, every
 
 
-def rows_of(episodes: Iterable[Episode], confidence: float = 0.95) -> list[Row]:
+def rows_of(episodes: Iterable[EpisodeRecord], confidence: float = 0.95) -> list[Row]:
     """Return a row for each agent and environment, each level, and overall.
 
     A level has a row if several environments share it. With several environments there are two
@@ -241,13 +243,13 @@ def rows_of(episodes: Iterable[Episode], confidence: float = 0.95) -> list[Row]:
         episodes: The episodes of all agents.
         confidence: Confidence level of the intervals, in (0, 1).
     """
-    by_agent: dict[str, list[Episode]] = {}
+    by_agent: dict[str, list[EpisodeRecord]] = {}
     for episode in with_task_ids(episodes):
         by_agent.setdefault(episode.agent, []).append(episode)
     return [row for agent, own in by_agent.items() for row in _agent_rows(agent, own, confidence)]
 
 
-def _agent_rows(agent: str, episodes: Sequence[Episode], confidence: float) -> list[Row]:
+def _agent_rows(agent: str, episodes: Sequence[EpisodeRecord], confidence: float) -> list[Row]:
     envs = _by(episodes, lambda one: one.env_id)
     rows = [Row(agent, "env", name, figures_of(own, confidence)) for name, own in envs.items()]
     if len(rows) < 2:
@@ -263,15 +265,17 @@ def _agent_rows(agent: str, episodes: Sequence[Episode], confidence: float) -> l
     return [*rows, Row(agent, "pooled", POOLED, pooled), Row(agent, "macro", MEAN_OVER_ENVS, macro)]
 
 
-def _by(episodes: Iterable[Episode], key: Callable[[Episode], str]) -> dict[str, list[Episode]]:
-    parts: dict[str, list[Episode]] = {}
+def _by(
+    episodes: Iterable[EpisodeRecord], key: Callable[[EpisodeRecord], str]
+) -> dict[str, list[EpisodeRecord]]:
+    parts: dict[str, list[EpisodeRecord]] = {}
     for episode in episodes:
         parts.setdefault(key(episode), []).append(episode)
     return dict(sorted(parts.items()))
 
 
 def _macro(
-    figures: Mapping[str, Figures], episodes: Mapping[str, Sequence[Episode]], pooled: Figures
+    figures: Mapping[str, Figures], episodes: Mapping[str, Sequence[EpisodeRecord]], pooled: Figures
 ) -> Figures:
     """Return the means over environments, whose estimates are correlated if they share tasks."""
     own = list(episodes.values())
@@ -292,7 +296,7 @@ def _macro(
 
 def _average_each(
     estimates: Sequence[Mapping[int, Estimate]],
-    episodes: Sequence[Sequence[Episode]],
+    episodes: Sequence[Sequence[EpisodeRecord]],
     chance: Callable[[int, int, int], float],
 ) -> dict[int, Estimate]:
     """Return the mean estimate of each k that all environments have."""
@@ -303,7 +307,7 @@ def _average_each(
     return averages
 
 
-def metrics_of(episodes: Iterable[Episode], confidence: float = 0.95) -> dict[str, Any]:
+def metrics_of(episodes: Iterable[EpisodeRecord], confidence: float = 0.95) -> dict[str, Any]:
     """Return the content of ``metrics.json``.
 
     Args:

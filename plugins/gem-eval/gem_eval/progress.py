@@ -9,7 +9,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from gem_eval.episodes import Episode, Task
+from gem_eval.episodes import EpisodeRecord, Task
 from gem_eval.statistics import wilson
 from gem_rollout.commands.progress import ProgressView, clock, print_line
 
@@ -43,7 +43,7 @@ class Tally:
     errors: Counter[str] = field(default_factory=Counter)
     tasks: set[Task] = field(default_factory=set)
 
-    def add(self, episode: Episode) -> None:
+    def add(self, episode: EpisodeRecord) -> None:
         """Count an episode."""
         self.done += 1
         self.tasks.add(episode.task)
@@ -74,7 +74,7 @@ class Progress(ProgressView):
         self._last_line = self._started
         self._played = self._turns = self._tokens = 0
 
-    def add(self, tally: Tally, episode: Episode) -> None:
+    def add(self, tally: Tally, episode: EpisodeRecord) -> None:
         """Count an episode that has just ended."""
         tally.add(episode)
         self._current = tally

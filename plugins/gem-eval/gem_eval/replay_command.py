@@ -9,7 +9,7 @@ import click
 
 from gem_core.errors import ConfigError
 from gem_core.options import format_option, print_json
-from gem_eval.episodes import Episode
+from gem_eval.episodes import EpisodeRecord
 from gem_eval.metrics import metrics_of
 from gem_eval.replay import Change, change_of, changed_config, env_makers, replay
 from gem_eval.tables import Cells, console_for, markdown_of, print_table, share
@@ -67,7 +67,7 @@ def _write(
 ) -> list[Change]:
     info = source.info()
     changes: list[Change] = []
-    episodes: list[Episode] = []
+    episodes: list[EpisodeRecord] = []
     run = Run.create(
         out,
         command=sys.argv,
@@ -80,7 +80,7 @@ def _write(
         for old, new in pairs:
             file.append(new)
             changes.append(change_of(old, new))
-            episodes.append(Episode.of(new))
+            episodes.append(EpisodeRecord.of(new))
     write_json(run.metrics_path, metrics_of(episodes))
     return changes
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from gem_core.errors import ConfigError
 from gem_core.seeding import child_seed
-from gem_eval.episodes import Episode
+from gem_eval.episodes import EpisodeRecord
 from gem_rollout import TrajectoryFile
 from gem_rollout.records.redaction import redact, with_hidden
 from gem_rollout.records.runs import Run
@@ -115,7 +115,7 @@ def _shown(value: Any) -> str:
     return repr(value.get("id", value) if isinstance(value, Mapping) else value)
 
 
-def known_episodes(run: Run, *, seed: int, repeat_errors: bool) -> list[Episode]:
+def known_episodes(run: Run, *, seed: int, repeat_errors: bool) -> list[EpisodeRecord]:
     """Return the episodes of a run.
 
     Args:
@@ -135,5 +135,5 @@ def known_episodes(run: Run, *, seed: int, repeat_errors: bool) -> list[Episode]
     for trajectory in run.trajectories():
         if trajectory.seed != child_seed(seed, trajectory.group):
             raise ConfigError(f"{run.path} was made with another seed than {seed}.")
-        episodes.append(Episode.of(trajectory))
+        episodes.append(EpisodeRecord.of(trajectory))
     return episodes

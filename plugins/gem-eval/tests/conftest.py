@@ -11,7 +11,7 @@ from cli import gem
 
 from gem_core.agent import Generation
 from gem_core.seeding import child_seed
-from gem_eval.episodes import Episode
+from gem_eval.episodes import EpisodeRecord
 from gem_rollout import Trajectory, TrajectoryFile, Turn
 
 
@@ -47,9 +47,9 @@ def trajectory() -> Callable[..., Trajectory]:
 
 
 @pytest.fixture
-def episode(trajectory: Callable[..., Trajectory]) -> Callable[..., Episode]:
+def episode(trajectory: Callable[..., Trajectory]) -> Callable[..., EpisodeRecord]:
     """Return a function that makes the record of an episode."""
-    return lambda *args, **kwargs: Episode.of(trajectory(*args, **kwargs))
+    return lambda *args, **kwargs: EpisodeRecord.of(trajectory(*args, **kwargs))
 
 
 @pytest.fixture

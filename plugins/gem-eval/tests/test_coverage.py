@@ -16,7 +16,7 @@ from selection import some, thorough
 
 from gem_core.seeding import child_seed
 from gem_eval.compare import Candidate, Options, compare
-from gem_eval.episodes import Episode, tasks_of
+from gem_eval.episodes import EpisodeRecord, tasks_of
 from gem_eval.metrics import Figures, figures_of
 from gem_rollout import Trajectory, Turn
 from gem_rollout.records.runs import Run
@@ -56,7 +56,7 @@ def dataset(rng: random.Random, kind: str, rows: int, *, repeated: bool) -> list
     return drawn + (rng.choices(drawn, k=rows // 2) if repeated else [])
 
 
-def played(data: Any, seed: int, groups: int, samples: int, name: str = "") -> list[Episode]:
+def played(data: Any, seed: int, groups: int, samples: int, name: str = "") -> list[EpisodeRecord]:
     """Return the episodes of a run, whose rows the environment chooses as in a rollout."""
     env, rng, episodes = Chances(data=data), random.Random(f"{name} {seed}"), []
     for group in range(groups):
@@ -67,7 +67,7 @@ def played(data: Any, seed: int, groups: int, samples: int, name: str = "") -> l
             turn = Turn("a", "", "", float(success), True, False, {})
             one = Trajectory("x", "a", group * samples + sample, child_seed(seed, group), [turn])
             one.success, one.reset_info = success, info
-            episodes.append(Episode.of(one))
+            episodes.append(EpisodeRecord.of(one))
     return episodes
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from gem_eval.episodes import Episode, with_task_ids
+from gem_eval.episodes import EpisodeRecord, with_task_ids
 from gem_eval.metrics import figures_of, rows_of
 from gem_eval.statistics import wilson
 from gem_rollout import read_trajectories
@@ -114,7 +114,7 @@ def test_an_episode_whose_reset_failed_belongs_to_its_row(trajectory):
     failed = trajectory(error="env", agent="b", group=3)
     failed.turns = []
     others = [with_id(trajectory, "q3", group=3), trajectory(group=4)]
-    found = with_task_ids(map(Episode.of, [failed, *others]))
+    found = with_task_ids(map(EpisodeRecord.of, [failed, *others]))
     assert [one.task_id for one in found] == ["q3", "q3", None]
 
 
@@ -123,7 +123,7 @@ def test_environments_that_ask_the_same_questions_are_not_independent(trajectory
 
     def episodes(*names):
         return [
-            Episode.of(with_id(trajectory, f"q{g}", g % 2 == 0, env_id=name, group=g))
+            EpisodeRecord.of(with_id(trajectory, f"q{g}", g % 2 == 0, env_id=name, group=g))
             for name in names
             for g in range(20)
         ]

@@ -11,7 +11,7 @@ from gem_core import Action, BaseAgent, Env, Info, Observation, visible_text
 from gem_core.errors import ConfigError
 from gem_games.base import Game, Outcome, boxed, check_range
 
-__all__ = ["FifteenPuzzleEnv", "FifteenPuzzleOracle"]
+__all__ = ["FifteenPuzzleEnv", "FifteenPuzzleOracle", "board_of", "is_solvable", "ordered_tiles"]
 
 _RULES = """\
 You are playing the {greatest}-puzzle.
@@ -98,11 +98,11 @@ class FifteenPuzzleEnv(Game):
         usual = _FARTHEST[rows] if pure_random else _TURNS.get(rows, rows**3)
         self.max_turns = self._max_turns or usual
         self.greatest_num = rows * rows - 1
-        self.goal_board = _board(_goal(rows))
+        self.goal_board = board_of(ordered_tiles(rows))
         draw = self._shuffle if pure_random else self._walk
-        while (tiles := draw()) == _goal(rows):
+        while (tiles := draw()) == ordered_tiles(rows):
             pass
-        self.board, self._gap = _board(tiles), divmod(tiles.index(None), rows)
+        self.board, self._gap = board_of(tiles), divmod(tiles.index(None), rows)
         return self.opening(_rules(rows, self.max_turns))
 
     def _walk(self) -> list[int | None]:
@@ -113,7 +113,7 @@ class FifteenPuzzleEnv(Game):
             moves = self.rng.choice([n for n in range(1, 12) if min(n, 12 - n) <= most])
         else:
             moves = max(1, most - self.rng.randint(0, 1))
-        tiles, onward = _goal(self.num_rows), _onward(self.num_rows)
+        tiles, onward = ordered_tiles(self.num_rows), _onward(self.num_rows)
         before, gap, random = -1, len(tiles) - 1, self.rng.random
         for _ in range(moves):
             cells = onward[before, gap]
@@ -124,10 +124,10 @@ class FifteenPuzzleEnv(Game):
     def _shuffle(self) -> list[int | None]:
         """Return the tiles in a random order that can be solved."""
         rows = self.num_rows
-        tiles = _goal(rows)
+        tiles = ordered_tiles(rows)
         self.rng.shuffle(tiles)
         gap = tiles.index(None)
-        if not _is_solvable(tiles, rows):
+        if not is_solvable(tiles, rows):
             first, second = self.rng.sample([i for i in range(rows * rows) if i != gap], 2)
             tiles[first], tiles[second] = tiles[second], tiles[first]
         return tiles
@@ -173,15 +173,17 @@ class FifteenPuzzleEnv(Game):
 
 @functools.lru_cache
 def _rules(rows: int, max_turns: int) -> str:
-    goal = _drawn(_board(_goal(rows)))
+    goal = _drawn(board_of(ordered_tiles(rows)))
     return _RULES.format(greatest=rows * rows - 1, rows=rows, max_turns=max_turns, goal=goal)
 
 
-def _goal(rows: int) -> list[int | None]:
+def ordered_tiles(rows: int) -> list[int | None]:
+    """Return the tiles in order, row by row; None is the gap."""
     return [*range(1, rows * rows), None]
 
 
-def _board(tiles: list[int | None]) -> Board:
+def board_of(tiles: list[int | None]) -> Board:
+    """Return the rows of tiles."""
     rows = isqrt(len(tiles))
     return [tiles[start : start + rows] for start in range(0, len(tiles), rows)]
 
@@ -208,7 +210,7 @@ def _drawn(board: Board) -> str:
     return "\n".join([" ".join([_TEXTS[tile] for tile in row]) for row in board])
 
 
-def _is_solvable(tiles: list[int | None], rows: int) -> bool:
+def is_solvable(tiles: list[int | None], rows: int) -> bool:
     """Return whether the tiles can be brought into order.
 
     A move swaps the gap with a tile and moves it by one cell, so the parity of the permutation plus

@@ -9,7 +9,7 @@ from gem_core import Action, BaseAgent, Info, Observation, visible_text
 from gem_core.errors import ConfigError
 from gem_games.base import Game, Outcome, boxed, check_range
 
-__all__ = ["Game2048Env", "Game2048Oracle"]
+__all__ = ["Game2048Env", "Game2048Oracle", "legal_moves", "slide"]
 
 _RULES = """\
 You are playing 2048.
@@ -109,7 +109,7 @@ class Game2048Env(Game):
 
     def play(self, match: re.Match[str]) -> Outcome:
         direction, turn = match[1].lower(), self.turn_count
-        moved, merged = _slide(self.board, direction)
+        moved, merged = slide(self.board, direction)
         if moved == self.board:
             return f"Turn {turn}: nothing can move {direction}.", 0.0, False
         self.board = moved
@@ -120,7 +120,7 @@ class Game2048Env(Game):
             text += f"; the largest merge made {merged}"
         if self.max_tile_achieved >= self.target_tile:
             return f"{text}. You reached {self.target_tile}. You win!", reward, True
-        if not room and not _legal(self.board):
+        if not room and not legal_moves(self.board):
             return f"{text}. No tile can move any more. You lose.", reward, True
         return f"{text}.", reward, False
 
@@ -137,7 +137,7 @@ class Game2048Env(Game):
         return "The board:\n" + "\n".join(map(_drawn, self.board)) + "\nYour next move:"
 
     def sample_random_action(self) -> Action:
-        return f"\\boxed{{{self.action_rng.choice(_legal(self.board) or _DIRECTIONS)}}}"
+        return f"\\boxed{{{self.action_rng.choice(legal_moves(self.board) or _DIRECTIONS)}}}"
 
 
 @functools.lru_cache
@@ -145,7 +145,7 @@ def _rules(size: int, target: int, max_turns: int) -> str:
     return _RULES.format(size=size, target=target, max_turns=max_turns)
 
 
-def _slide(board: Board, direction: str) -> tuple[Board, int]:
+def slide(board: Board, direction: str) -> tuple[Board, int]:
     """Return the board after a slide, and the largest merged tile (0 if none)."""
     lines = board if direction in ("left", "right") else tuple(zip(*board, strict=True))
     if direction in ("left", "up"):
@@ -181,8 +181,9 @@ def _drawn(line: Line) -> str:
     return " ".join([f"{tile or '.':>4}" for tile in line])
 
 
-def _legal(board: Board) -> list[str]:
-    return [direction for direction in _DIRECTIONS if _slide(board, direction)[0] != board]
+def legal_moves(board: Board) -> list[str]:
+    """Return the directions in which something can move."""
+    return [direction for direction in _DIRECTIONS if slide(board, direction)[0] != board]
 
 
 _CELL = r" *(?:\d+|\.)"
@@ -200,7 +201,7 @@ class Game2048Oracle(BaseAgent):
             tuple(0 if cell == "." else int(cell) for cell in line.split())
             for line in boards[-1].splitlines()
         )
-        moves = {name: _slide(board, name)[0] for name in _legal(board)}
+        moves = {name: slide(board, name)[0] for name in legal_moves(board)}
         best = max(moves, key=lambda name: _expected(moves[name]), default="up")
         return f"\\boxed{{{best}}}"
 
@@ -218,7 +219,7 @@ def _expected(board: Board) -> float:
 
 
 def _best_rating(board: Board) -> float:
-    after = [_slide(board, direction)[0] for direction in _DIRECTIONS]
+    after = [slide(board, direction)[0] for direction in _DIRECTIONS]
     return max((_rating(moved) for moved in after if moved != board), default=-1000.0)
 
 

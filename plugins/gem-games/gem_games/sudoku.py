@@ -10,7 +10,7 @@ from gem_core.errors import ConfigError
 from gem_games.base import DIGITS, Game, Outcome, boxed, check_range
 from gem_games.sudoku_grid import MOST_EMPTY, make_puzzle, solve
 
-__all__ = ["SudokuEnv", "SudokuOracle"]
+__all__ = ["SudokuEnv", "SudokuOracle", "drawn", "rows_of"]
 
 _RULES = """\
 You are playing Sudoku on a {scale}x{scale} board.
@@ -80,9 +80,9 @@ class SudokuEnv(Game):
         self.init_num_empty = empty_cells or min(usual_empty, max_turns or usual_empty)
         self.max_turns = max_turns or max(usual_turns, self.init_num_empty)
         puzzle, solution = make_puzzle(scale, self.init_num_empty, self.rng)
-        self.board, self.full_grid = _rows(puzzle, scale), _rows(solution, scale)
+        self.board, self.full_grid = rows_of(puzzle, scale), rows_of(solution, scale)
         self.num_empty = self.init_num_empty
-        self._view = _draw(self.board)
+        self._view = drawn(self.board)
         return self.opening(self._rules())
 
     def _rules(self) -> str:
@@ -138,7 +138,8 @@ class SudokuEnv(Game):
         return f"\\boxed{{{row} {column} {self.action_rng.randint(1, self.scale)}}}"
 
 
-def _rows(grid: Sequence[int], scale: int) -> list[list[int]]:
+def rows_of(grid: Sequence[int], scale: int) -> list[list[int]]:
+    """Return the rows of a grid of ``scale`` by ``scale`` numbers."""
     return [list(grid[start : start + scale]) for start in range(0, scale * scale, scale)]
 
 
@@ -152,7 +153,8 @@ def _frame(scale: int) -> tuple[str, str, list[str]]:
     return header, "-" * len(header), cells
 
 
-def _draw(board: list[list[int]]) -> str:
+def drawn(board: list[list[int]]) -> str:
+    """Return a board, with 0 for an empty cell, as text."""
     scale, box = len(board), math.isqrt(len(board))
     header, divider, cells = _frame(scale)
     lines = ["Current board:", header]

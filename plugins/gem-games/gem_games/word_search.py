@@ -12,7 +12,7 @@ from gem_games.base import DIGITS, Game, Outcome, boxed, check_range
 from gem_games.word_grid import Cells, Placement, cells_of, column_header, place_words
 from gem_games.words import longest_word, word_set, words_between
 
-__all__ = ["WordSearchEnv", "WordSearchOracle"]
+__all__ = ["WordSearchEnv", "WordSearchOracle", "span_of"]
 
 _RULES = """\
 You are playing WordSearch.
@@ -94,7 +94,7 @@ class WordSearchEnv(Game):
         self.max_turns = max_turns or 4 * self.num_words
         self._hide_words()
         self._words_by_span = {
-            _span(len(word), place): word for word, place in self.placed_words.items()
+            span_of(len(word), place): word for word, place in self.placed_words.items()
         }
         self.correct_words: set[str] = set()
         self.highlighted_positions: set[tuple[int, int]] = set()
@@ -200,13 +200,14 @@ class WordSearchEnv(Game):
             self.action_rng.randint(0, self._side - length),
             "across",
         )
-        row, column, end_row, end_column = _span(length, place)
+        row, column, end_row, end_column = span_of(length, place)
         if self.action_rng.random() < 0.5:
             row, column, end_row, end_column = column, row, end_column, end_row
         return f"\\boxed{{{row} {column} {end_row} {end_column}}}"
 
 
-def _span(length: int, place: Placement) -> Span:
+def span_of(length: int, place: Placement) -> Span:
+    """Return row and column of the first and the last letter of a word."""
     row, column, direction = place
     if direction == "across":
         return row, column, row, column + length - 1

@@ -107,7 +107,7 @@ def with_board(*empty, max_turns=20):
         [0 if (r, c) in empty else number for c, number in enumerate(row)]
         for r, row in enumerate(FOUR)
     ]
-    env._view = sudoku._draw(env.board)
+    env._view = sudoku.drawn(env.board)
     return env
 
 

@@ -82,12 +82,12 @@ class DockerSandbox(RunnerSandbox):
     ) -> None:
         if cpus <= 0 or disk <= 0:
             raise ConfigError(f"cpus and disk must be above 0; got {cpus} and {disk}.")
-        engine = Engine(image=image, cpus=cpus, disk=disk, host=host, runtime=runtime)
+        launcher = ContainerLauncher(image=image, cpus=cpus, disk=disk, host=host, runtime=runtime)
         key = ("docker", image, cpus, disk, host, runtime)
-        super().__init__(key, engine, workers)
+        super().__init__(key, launcher, workers)
 
 
-class Engine(Launcher):
+class ContainerLauncher(Launcher):
     """Starts containers; connects to the engine on first use."""
 
     def __init__(

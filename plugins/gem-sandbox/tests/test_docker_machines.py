@@ -25,7 +25,7 @@ import gem_workers
 from gem_core.errors import ConfigError, MachineError, NoMachineError, SandboxError, SnapshotError
 from gem_sandbox.docker import connect
 from gem_sandbox.machines.docker.default_image import DEFAULT_IMAGE
-from gem_sandbox.machines.docker.engine import LABEL, Engine
+from gem_sandbox.machines.docker.engine import LABEL, ContainerEngine
 from gem_sandbox.machines.docker.provider import DockerProvider
 from gem_workers.machine import MachineSnapshot, MachineSpec
 from gem_workers.testing import MACHINE_CHECKS, check_machine
@@ -278,7 +278,7 @@ def test_nothing_is_left_of_an_owner_that_is_killed(client):
         assert exists(client, container)
         owner.send_signal(signal.SIGKILL)
     wait_until(lambda: not exists(client, container))
-    engine = Engine(None)
+    engine = ContainerEngine(None)
     assert engine.client  # the first use removes what dead processes have left
     engine.close()
     for image in client.api.images(filters={"label": LABEL}):  # others may remove theirs meanwhile
@@ -297,7 +297,7 @@ def test_the_reaper_touches_nothing_of_others(client, machine):
     }
     made["no label"] = client.containers.create(DEFAULT_IMAGE, ["true"]).id
     try:
-        engine = Engine(None)
+        engine = ContainerEngine(None)
         assert engine.client
         engine.close()
         left = {name for name, container in made.items() if exists(client, container)}

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gem_core.calls import BaseCallFormat, CallFormat, Catalog, Reading, Request
+from gem_core.calls import CallFormat, FunctionFormat, Reading, Request
 from gem_core.calls.written import json_of, request_of
 from gem_core.errors import ConfigError
 from gem_core.factory import make_call_format
@@ -14,7 +14,7 @@ from gem_core.thoughts import spoken
 from gem_core.tool import Function
 from gem_tau.toolkit import CallResult
 
-__all__ = ["JSON", "JsonCalls", "catalog_of", "check_limits", "find_format", "read", "shown"]
+__all__ = ["JSON", "JsonCalls", "check_limits", "find_format", "read", "shown"]
 
 _BLOCK = re.compile(
     r"\A(?P<before>.*?)```(?:json)?[ \t]*\n(?P<call>\s*\{.*?)\n?```\s*\Z", re.DOTALL
@@ -26,7 +26,7 @@ _HOW = (
 )
 
 
-class JsonCalls(BaseCallFormat):
+class JsonCalls(FunctionFormat):
     """A call is the whole answer: a JSON object with ``name`` and ``arguments`` (or ``kwargs``).
 
     The object may stand in a block of code at the end of the answer.
@@ -63,7 +63,7 @@ def _renamed(value: Any) -> Any:
 JSON = JsonCalls()
 
 
-def find_format(part: str | Mapping[str, Any] | CallFormat) -> CallFormat:
+def find_format(part: str | Mapping[str, Any] | CallFormat) -> FunctionFormat:
     """Return a call format from ``json``, another id, a mapping with an ``id``, or itself.
 
     Raises:
@@ -73,7 +73,7 @@ def find_format(part: str | Mapping[str, Any] | CallFormat) -> CallFormat:
     if part == "json":
         return JSON
     made = make_call_format(part)
-    if isinstance(made, str):
+    if not isinstance(made, FunctionFormat):
         raise ConfigError("call_format='tags' has no functions; use 'json', or another format.")
     return made
 
@@ -91,7 +91,7 @@ def check_limits(*, max_turns: int, max_errors: int, instructions: str) -> None:
         raise ConfigError(f"instructions must be 'text' or 'schemas'; got {instructions!r}.")
 
 
-def read(call_format: CallFormat, action: Action) -> tuple[CallFormat, Reading]:
+def read(call_format: FunctionFormat, action: Action) -> tuple[FunctionFormat, Reading]:
     """Return the calls of an action, and the format that has read them.
 
     A call as in ``json`` is read with every format.
@@ -132,19 +132,3 @@ def shown(
         "parsed_action": reading.text,
         "tool_messages": call_format.messages(reading, outputs),
     }
-
-
-class _Named:
-    """Functions as ``Catalog`` takes them."""
-
-    def __init__(self, name: str, functions: Sequence[Function]) -> None:
-        self.name = name
-        self._functions = functions
-
-    def functions(self) -> Sequence[Function]:
-        return self._functions
-
-
-def catalog_of(name: str, functions: Sequence[Function]) -> Catalog:
-    """Return the catalogue of functions, which checks calls against their schemas."""
-    return Catalog([_Named(name, functions)])  # type: ignore[list-item]

@@ -16,7 +16,7 @@ from gem_core.maybe_async import drive
 from gem_core.observation import text_of
 from gem_core.thoughts import spoken
 from gem_rollout import MultiAgentEnv
-from gem_tau.calls import catalog_of, check_limits, find_format, read, shown
+from gem_tau.calls import check_limits, find_format, read, shown
 from gem_tau.database import Database
 from gem_tau.judge import Judge, make_judge
 from gem_tau.mentions import MentionRule, check_rule
@@ -61,16 +61,21 @@ class DialogueEnv(MultiAgentEnv):
     ``ended_by`` who ended it. ``info["prefix"]`` of the user is the scenario as text.
 
     Args:
-        tasks: See ``gem_tau.env.make_dialogue``, like the other arguments.
-        data: See there.
-        split: See there.
-        call_format: See there.
-        instructions: See there.
-        max_turns: See there.
-        max_errors: See there.
-        reward_basis: See there.
-        judge: See there.
-        mentions: See there.
+        tasks: The name of a source of tasks, which the id decides (``retail-sample``, ...), or an
+            object with the methods of ``gem_tasks.task_source.TaskSource``.
+        data: A folder with tasks, for the sources that read one.
+        split: The split of the tasks; None for the source's default.
+        call_format: How the assistant calls tools: ``json`` (one call is the whole answer), the id
+            of a call format, a mapping with an ``id``, or an object. A call as in ``json`` is read
+            with every format.
+        instructions: Where the functions are described: in the policy (``text``), or in
+            ``info["tool_schemas"]`` of ``reset`` (``schemas``).
+        max_turns: Turns of the assistant, calls included, 1 or more.
+        max_errors: Failed calls in a row, 1 or more.
+        reward_basis: The parts of the reward; None for each task's own.
+        judge: Decides the part ``nl``: the id of an agent, a mapping, or a function.
+        mentions: How a text that must be said is found: ``words``, as whole words and as numbers,
+            or ``text``, as part of a message, as in tau-bench; see ``gem_tau.mentions``.
 
     Raises:
         ConfigError: A limit is below 1, a name is unknown, or a task needs a judge.
@@ -78,7 +83,7 @@ class DialogueEnv(MultiAgentEnv):
     """
 
     possible_agents = (USER, ASSISTANT)
-    shared = ("_tasks", "_format", "_judge", "_basis")
+    shared = ("source", "_format", "_judge", "basis")
 
     def __init__(
         self,
@@ -96,11 +101,13 @@ class DialogueEnv(MultiAgentEnv):
     ) -> None:
         super().__init__()
         check_limits(max_turns=max_turns, max_errors=max_errors, instructions=instructions)
-        self._basis = None if reward_basis is None else check_basis(reward_basis)
+        self.basis = None if reward_basis is None else check_basis(reward_basis)
+        """The parts of the reward; None for each task's own."""
         self._judge = make_judge(judge)
         self.mentions = check_rule(mentions)
-        self._tasks = find_tasks(tasks, data=data, split=split)
-        check_judge(self._tasks, self._basis, has_judge=self._judge is not None)
+        self.source = find_tasks(tasks, data=data, split=split)
+        """Where the tasks come from."""
+        check_judge(self.source, self.basis, has_judge=self._judge is not None)
         self._format = find_format(call_format)
         self.instructions = instructions
         self.max_turns = max_turns
@@ -122,16 +129,6 @@ class DialogueEnv(MultiAgentEnv):
         self._shown = {USER: "", ASSISTANT: ""}
 
     @property
-    def source(self) -> Dialogues:
-        """Where the tasks come from."""
-        return self._tasks
-
-    @property
-    def basis(self) -> tuple[Part, ...] | None:
-        """The parts of the reward; None for each task's own."""
-        return self._basis
-
-    @property
     def active_agents(self) -> list[str]:
         """The seat whose turn it is."""
         return [self._speaker] if self._speaker in self.agents else []
@@ -149,7 +146,7 @@ class DialogueEnv(MultiAgentEnv):
 
     def reset_options(self, number: int, seed: int | None = None) -> dict[str, Any]:
         """Return the task of episode ``number`` of a run; see ``BaseEnv``."""
-        return self._tasks.reset_options(number, seed)
+        return self.source.reset_options(number, seed)
 
     def start(self, *, idx: int | None = None) -> None:
         """Start the next task, or task ``idx``.
@@ -157,7 +154,7 @@ class DialogueEnv(MultiAgentEnv):
         Raises:
             ConfigError: There is no task ``idx``.
         """
-        idx, task = self._tasks.draw(self.rng, idx)
+        idx, task = self.source.draw(self.rng, idx)
         self.task, self.db = task, task.fresh()
         self._begin_dialogue()
         greeting = task.domain.greeting
@@ -278,7 +275,7 @@ class DialogueEnv(MultiAgentEnv):
     def _end(self, info: Info, seat: str, how: str) -> Generator[Any, Any, tuple[Any, ...]]:
         with boundary("grader"):
             grade = yield from grading(
-                self.running_task, self._evidence(), self._basis, self._judge, self.mentions
+                self.running_task, self._evidence(), self.basis, self._judge, self.mentions
             )
         return self._last_step(info, grade, f"{seat}: {how}", is_over=True)
 
@@ -321,5 +318,5 @@ class DialogueEnv(MultiAgentEnv):
 
 def _catalog(toolkit: type[Toolkit]) -> Catalog:
     if toolkit not in _CATALOGS:
-        _CATALOGS[toolkit] = catalog_of(toolkit.__name__, toolkit.functions())
+        _CATALOGS[toolkit] = Catalog({toolkit.__name__: toolkit.functions()})
     return _CATALOGS[toolkit]

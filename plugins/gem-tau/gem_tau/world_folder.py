@@ -32,7 +32,6 @@ from gem_core.faults import boundary
 from gem_core.lifetimes import Lock
 from gem_core.tool import Function
 from gem_tasks.described import Described
-from gem_tau.calls import catalog_of
 from gem_tau.canonical import digest_of
 from gem_tau.database import Base, Change, Database
 from gem_tau.readers.fields import Fields, Tool, checked
@@ -210,7 +209,7 @@ class World:
     @functools.cached_property
     def catalog(self) -> Catalog:
         """The same by name, with a check of calls."""
-        return catalog_of("world", self.functions)
+        return Catalog({"world": self.functions})
 
     def checked(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return arguments converted to the types of a tool.

@@ -6,16 +6,15 @@ import shlex
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal, cast, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from gem_core import Action, BaseAgent, BaseEnv, Env, Info, Observation, Step
-from gem_core.calls import CallFormat, Catalog, Reading, Request
+from gem_core.calls import CallFormat, Catalog, FunctionFormat, Reading, Request
 from gem_core.errors import ConfigError, MachineError
 from gem_core.factory import make_call_format
 from gem_core.faults import boundary
 from gem_core.observation import text_of
 from gem_core.thoughts import after_thoughts
-from gem_core.tool import Function, Tool
 from gem_terminal.functions import FUNCTIONS
 from gem_terminal.task import TerminalTask
 from gem_terminal.tasks import Tasks, find_tasks
@@ -55,16 +54,8 @@ _HARMLESS = ("ls", "pwd", "cat /etc/os-release", "find . | sort | head", "finish
 _ROOT = {"root", "0"}
 _LISTED = 100
 """The number of paths in ``info["left_behind"]``."""
+_TOOL = "terminal"
 _NO_CALL = "This answer contains neither a call nor a ```bash block."
-
-
-class _Terminal:
-    """What has the functions, so that calls are checked against their schemas."""
-
-    name = "terminal"
-
-    def functions(self) -> tuple[Function, ...]:
-        return FUNCTIONS
 
 
 class TerminalEnv(BaseEnv):
@@ -153,7 +144,7 @@ class TerminalEnv(BaseEnv):
         )
         self._verifier = Verifier(self._provider, carry=carry)
         self._format = None if call_format is None else _format(call_format)
-        self._catalog = Catalog([cast("Tool", _Terminal())])
+        self._catalog = Catalog({_TOOL: FUNCTIONS})
         self.instructions = instructions
         self.max_turns = max_turns
         self.command_timeout = command_timeout
@@ -316,7 +307,7 @@ class TerminalEnv(BaseEnv):
         """Run a call; return its output and its record."""
         problem = self._catalog.problem(request)
         call: dict[str, Any] = {
-            "tool": _Terminal.name,
+            "tool": _TOOL,
             "function": request.function,
             "arguments": dict(request.arguments),
             "output": problem,
@@ -478,9 +469,9 @@ def _block(command: str) -> str:
     return f"```bash\n{command}\n```"
 
 
-def _format(part: str | Mapping[str, Any] | CallFormat) -> CallFormat:
+def _format(part: str | Mapping[str, Any] | CallFormat) -> FunctionFormat:
     made = make_call_format(part)
-    if isinstance(made, str):
+    if not isinstance(made, FunctionFormat):
         raise ConfigError("call_format='tags' has no functions; use None, or another format.")
     return made
 

@@ -28,7 +28,7 @@ __all__ = ["imitation_loss", "sft"]
 Log = Callable[[int, Mapping[str, float]], None]
 """A function that takes the number of finished updates, and metrics by name."""
 
-_Episode = list[Transition]
+_Turns = list[Transition]
 
 
 def sft(
@@ -110,7 +110,7 @@ def _add_gradients(policy: Policy, batch: Batch, tokens: int) -> float:
     return total
 
 
-def _validated(policy: Policy, held_out: Sequence[_Episode], config: SFTConfig) -> dict[str, float]:
+def _validated(policy: Policy, held_out: Sequence[_Turns], config: SFTConfig) -> dict[str, float]:
     total, count = 0.0, 0
     for first in range(0, len(held_out), config.batch_size):
         batch = _batch_of(held_out[first : first + config.batch_size], policy)
@@ -131,12 +131,12 @@ def _check_finite(loss: float, norm: float) -> None:
             )
 
 
-def _batch_of(episodes: Iterable[_Episode], policy: Policy) -> Batch:
+def _batch_of(episodes: Iterable[_Turns], policy: Policy) -> Batch:
     transitions = [transition for episode in episodes for transition in episode]
     return batch_of(transitions, rows="episodes").to(policy.device)
 
 
-def _episodes_of(transitions: Iterable[Transition], policy: Policy) -> list[_Episode]:
+def _episodes_of(transitions: Iterable[Transition], policy: Policy) -> list[_Turns]:
     """Return the transitions of each episode that has a token to learn.
 
     Raises:
@@ -144,7 +144,7 @@ def _episodes_of(transitions: Iterable[Transition], policy: Policy) -> list[_Epi
     """
     config = policy.model.config.get_text_config()
     room = getattr(config, "max_position_embeddings", None) or math.inf
-    episodes: dict[int, _Episode] = {}
+    episodes: dict[int, _Turns] = {}
     for transition in transitions:
         ids = transition.prompt_ids + transition.response_ids
         if len(ids) > room:
@@ -167,7 +167,7 @@ def _episodes_of(transitions: Iterable[Transition], policy: Policy) -> list[_Epi
     return found
 
 
-def _split(episodes: list[_Episode], config: SFTConfig) -> tuple[list[_Episode], list[_Episode]]:
+def _split(episodes: list[_Turns], config: SFTConfig) -> tuple[list[_Turns], list[_Turns]]:
     """Return training and held-out episodes; episodes of one start state stay together."""
     groups = sorted({episode[0].group for episode in episodes})
     random.Random(child_seed(config.seed, "held out")).shuffle(groups)
@@ -177,7 +177,7 @@ def _split(episodes: list[_Episode], config: SFTConfig) -> tuple[list[_Episode],
     return trained, [one for one in episodes if one[0].group in kept_back]
 
 
-def _batches(episodes: list[_Episode], config: SFTConfig) -> Iterator[list[_Episode]]:
+def _batches(episodes: list[_Turns], config: SFTConfig) -> Iterator[list[_Turns]]:
     """Yield the episodes of each update, endlessly; each epoch is shuffled."""
     epoch = 0
     while True:

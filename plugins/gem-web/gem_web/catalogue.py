@@ -5,14 +5,13 @@ Catalogues are large and never change, so all environments of a process share th
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from gem_core.errors import ConfigError, near_names
 from gem_tasks.bm25 import WordIndex
 from gem_tasks.task_source import ListedTasks
 from gem_web.product import Goal, Product
 
-__all__ = ["MOST_HITS", "Catalogue", "Goals", "open_catalogue", "text_of_product"]
+__all__ = ["MOST_HITS", "Catalogue", "Goals", "text_of_product"]
 
 MOST_HITS = 50
 """The number of products that a search finds at most."""
@@ -104,35 +103,3 @@ def text_of_product(product: Product) -> str:
     )
     first = product.features[0] if product.features else ""
     return f"{product.title} {product.description} {first} {options}".lower()
-
-
-def open_catalogue(data: str | Path | None) -> Catalogue:
-    """Return the catalogue of a folder, or the generated one for ``sample``.
-
-    Raises:
-        ConfigError: ``data`` is None.
-        DataError: The folder has no catalogue, or it cannot be read.
-    """
-    if data is None:
-        raise ConfigError(
-            "This environment needs a catalogue: data=FOLDER, written by "
-            "`gem-core webshop index SOURCE FOLDER` from the files of WebShop "
-            "(https://github.com/princeton-nlp/WebShop), or data=sample for a generated one."
-        )
-    if data == "sample":
-        return _sample()
-    return _stored(Path(data).expanduser().resolve())
-
-
-@functools.cache
-def _sample() -> Catalogue:
-    from gem_web.sample import sample_catalogue  # noqa: PLC0415 - real catalogues do not need it
-
-    return Catalogue.of(*sample_catalogue())
-
-
-@functools.lru_cache(maxsize=8)
-def _stored(folder: Path) -> Catalogue:
-    from gem_web.store import load_catalogue  # noqa: PLC0415 - the sample does not need it
-
-    return load_catalogue(folder)

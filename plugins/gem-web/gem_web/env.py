@@ -22,12 +22,13 @@ from typing import Any, ClassVar, Literal
 from gem_core import Action, BaseEnv, Info, Step
 from gem_core.errors import ConfigError, InvalidActionError, near_names
 from gem_core.thoughts import spoken
-from gem_web.catalogue import Catalogue, open_catalogue
+from gem_web.catalogue import Catalogue
 from gem_web.nouns import NounFinder, find_nouns
 from gem_web.pages import RENDERERS, Page, clickables
 from gem_web.person import STYLES, Person
 from gem_web.product import Goal, Product
 from gem_web.reward import Purchase, grade
+from gem_web.store import open_catalogue
 from gem_web.visit import Shop, Visit
 
 __all__ = ["MODES", "ObservationMode", "WebshopEnv"]

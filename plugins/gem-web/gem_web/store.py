@@ -24,14 +24,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
-from gem_core.errors import DataError
+from gem_core.errors import ConfigError, DataError
 from gem_core.lifetimes import Lifetime, Lock
 from gem_tasks.bm25 import WordIndex
 from gem_tasks.task_source import ListedTasks
 from gem_web.catalogue import Catalogue, text_of_product
 from gem_web.product import Goal, Product, Review
 
-__all__ = ["load_catalogue", "write_catalogue"]
+__all__ = ["load_catalogue", "open_catalogue", "write_catalogue"]
 
 _FORMAT, _VERSION = "gem-web catalogue", 1
 _CACHED = 4096
@@ -242,6 +242,34 @@ def load_catalogue(folder: Path) -> Catalogue:
 
     goals = {split: _goals(database, split, n) for split, n in manifest["goals"].items() if n}
     return Catalogue(products, index, number_of, goals)
+
+
+_stored = functools.lru_cache(maxsize=8)(load_catalogue)
+
+
+def open_catalogue(data: str | Path | None) -> Catalogue:
+    """Return the catalogue of a folder, or the generated one for ``sample``.
+
+    Raises:
+        ConfigError: ``data`` is None.
+        DataError: The folder has no catalogue, or it cannot be read.
+    """
+    if data is None:
+        raise ConfigError(
+            "This environment needs a catalogue: data=FOLDER, written by "
+            "`gem-core webshop index SOURCE FOLDER` from the files of WebShop "
+            "(https://github.com/princeton-nlp/WebShop), or data=sample for a generated one."
+        )
+    if data == "sample":
+        return _sample()
+    return _stored(Path(data).expanduser().resolve())
+
+
+@functools.cache
+def _sample() -> Catalogue:
+    from gem_web.sample import sample_catalogue  # noqa: PLC0415 - real catalogues do not need it
+
+    return Catalogue.of(*sample_catalogue())
 
 
 def _goals(database: _Database, split: str, count: int) -> ListedTasks[Goal]:

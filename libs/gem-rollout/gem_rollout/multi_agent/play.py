@@ -36,10 +36,10 @@ def play_agents(env: MultiAgentEnv, agents: Mapping[str, Agent], seed: int, inde
     """
     check_players(env, agents)
     trajectory = Trajectory(name_of(env), ", ".join(agents), index, seed, group=index)
-    return drive(_Episode(env, agents, trajectory).run())
+    return drive(_MultiAgentEpisode(env, agents, trajectory).run())
 
 
-class _Episode:
+class _MultiAgentEpisode:
     """An episode in progress."""
 
     def __init__(

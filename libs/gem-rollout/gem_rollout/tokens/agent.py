@@ -47,8 +47,11 @@ class TokenAgent(BaseAgent):
             ``LimitReachedError``, and the rollout ends the episode as truncated.
         temperature: Sampling temperature; 0 for the most likely tokens.
         top_p: Sample from the most likely tokens that together have this probability, in (0, 1].
-        stop: Strings that end a reply and stay part of it.
-        scaled_logprobs: Whether log-probabilities are those at the temperature.
+        stop: Strings that end a reply and stay part of it. The token that completes one may contain
+            further text.
+        scaled_logprobs: Whether log-probabilities are those of the distribution at the temperature,
+            over all tokens regardless of ``top_p``, instead of the model's own. At temperature 0,
+            they are the model's own.
         seed: Seed of the sampling; None for a random one.
         system: The system message.
         history: Who shows the earlier turns: ``agent``, ``env``, or ``auto`` for the environment if

@@ -9,10 +9,10 @@ from aiohttp import web
 from gem_adapters.testing.adapters import ScriptedModel
 from gem_rollout.tokens.sampler import Sampled
 
-__all__ = ["Server", "serve"]
+__all__ = ["SglangServer", "serve"]
 
 
-class Server:
+class SglangServer:
     """Replies with a model.
 
     Args:
@@ -70,14 +70,14 @@ class Server:
 
 
 @asynccontextmanager
-async def serve(model: ScriptedModel, **options: Any) -> AsyncIterator[Server]:
+async def serve(model: ScriptedModel, **options: Any) -> AsyncIterator[SglangServer]:
     """Serve a model on a free port.
 
     Args:
         model: The model.
-        **options: Further arguments of ``Server``.
+        **options: Further arguments of ``SglangServer``.
     """
-    server = Server(model, **options)
+    server = SglangServer(model, **options)
     app = web.Application(client_max_size=2**26)
     app.router.add_post("/generate", server.generate)
     runner = web.AppRunner(app, access_log=None)

@@ -26,7 +26,7 @@ class _Harness(Harness):
     def play(self, case: Case) -> list[Played]:
         """Play each episode as a task of AReaL's executor."""
         rows = [plain_layout(row) for row in case.rows for _ in range(case.samples)]
-        return [_played(*one) for one in play(_workflow(case), _Engine(case.model), rows)]
+        return [_played(*one) for one in play(_workflow(case), _InferenceEngine(case.model), rows)]
 
 
 def _workflow(case: Case) -> GemWorkflow:
@@ -43,7 +43,7 @@ def _workflow(case: Case) -> GemWorkflow:
     )
 
 
-class _Engine:
+class _InferenceEngine:
     """Replies with the model of a case, as AReaL's ``InferenceEngine`` does."""
 
     def __init__(self, model: ScriptedModel) -> None:

@@ -102,7 +102,7 @@ def experiences(
         **params: Sampling parameters.
     """
     actor = object.__new__(_ACTOR)
-    actor.executor, actor.llm, actor._mm_pad_token_ids = executor, _Engine(model), None
+    actor.executor, actor.llm, actor._mm_pad_token_ids = executor, _LLM(model), None
     generator = object.__new__(_SAMPLES.SamplesGenerator)
     asked = SimpleNamespace(**{"max_tokens": None, "logprobs": 1, **params})
 
@@ -136,7 +136,7 @@ def row_of_experience(experience: Any) -> Row:
     return row
 
 
-class _Engine:
+class _LLM:
     """Generates as ``AsyncLLMEngine`` of vLLM does."""
 
     def __init__(self, model: ScriptedModel) -> None:

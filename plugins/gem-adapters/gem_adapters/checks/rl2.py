@@ -9,7 +9,7 @@ from RL2.datasets import Sample, SampleGroup
 from RL2.utils.communication import with_session
 
 from gem_adapters.checks._groups import played_episodes
-from gem_adapters.checks._sglang import Server, serve
+from gem_adapters.checks._sglang import SglangServer, serve
 from gem_adapters.rl2 import Generate
 from gem_adapters.testing.adapters import Case, Harness, Played, ScriptedModel
 from gem_rollout.records.rows import Row
@@ -56,7 +56,7 @@ def play(
     *,
     samples: int = 1,
     partial: bool = True,
-    look: Callable[[SampleGroup, Server], None] | None = None,
+    look: Callable[[SampleGroup, SglangServer], None] | None = None,
     server: dict[str, Any] | None = None,
     **sampling: Any,
 ) -> list[SampleGroup | BaseException]:
@@ -70,7 +70,7 @@ def play(
         samples: Number of episodes of each row.
         partial: RL2's ``partial_rollout``. A group is played again until its episodes have ended.
         look: Called with a group before it is played again, and the server.
-        server: Further arguments of ``Server``.
+        server: Further arguments of ``SglangServer``.
         **sampling: Sampling parameters.
     """
     config = OmegaConf.create(
@@ -82,7 +82,7 @@ def play(
     )
     groups = [SampleGroup(config, tokenizer, dict(row)) for row in rows]
 
-    async def finish(group: SampleGroup, served: Server) -> SampleGroup:
+    async def finish(group: SampleGroup, served: SglangServer) -> SampleGroup:
         await group.generate(served.url, generate)
         while any(sample.status is Sample.Status.ABORTED for sample in group.samples):
             if look is not None:

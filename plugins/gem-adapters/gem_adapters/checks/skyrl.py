@@ -42,7 +42,7 @@ class SkyRLGenerator(Harness):
         columns = [skyrl_layout(row) for row in case.rows for _ in range(case.samples)]
         generator = GemGenerator(
             case.tokenizer,
-            _Engine(case.model),
+            _InferenceClient(case.model),
             config=case.config,
             limits=case.limits,
             policy=case.policy,
@@ -61,7 +61,7 @@ class SkyRLGenerator(Harness):
         return _held(asyncio.run(generator.generate(batch)), case.tokenizer)
 
 
-class _Engine:
+class _InferenceClient:
     """The client of SkyRL's engines, with a scripted model behind it."""
 
     def __init__(self, model: ScriptedModel) -> None:

@@ -17,7 +17,7 @@ from slime.utils.data import Dataset
 from slime.utils.types import Sample
 
 from gem_adapters.checks._groups import played_episodes
-from gem_adapters.checks._sglang import Server, serve
+from gem_adapters.checks._sglang import SglangServer, serve
 from gem_adapters.slime import Generate
 from gem_adapters.testing.adapters import Case, Harness, Played, ScriptedModel
 from gem_rollout.records.rows import Row
@@ -140,7 +140,7 @@ def play(
     *,
     samples: int = 1,
     evaluation: bool = False,
-    look: Callable[[list[Any], Server], None] | None = None,
+    look: Callable[[list[Any], SglangServer], None] | None = None,
     server: dict[str, Any] | None = None,
     **changes: Any,
 ) -> list[Any]:
@@ -155,7 +155,7 @@ def play(
         evaluation: Whether slime evaluates.
         look: Called with a group before it is played again, as one of its episodes was aborted, and
             the server.
-        server: Further arguments of ``Server``.
+        server: Further arguments of ``SglangServer``.
         **changes: Arguments of slime with other values than the defaults.
     """
     args = make_args(adapter, samples, **changes)
@@ -167,7 +167,7 @@ def play(
         state = GenerateState(Namespace(**{**vars(args), "hf_checkpoint": folder}))
     state.tokenizer = tokenizer
 
-    async def finish(group: list[Any], served: Server) -> list[Any]:
+    async def finish(group: list[Any], served: SglangServer) -> list[Any]:
         while True:
             params = state.sampling_params.copy()
             played: list[Any] = await generate_and_rm_group(args, group, params, evaluation)

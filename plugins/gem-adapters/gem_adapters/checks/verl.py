@@ -25,7 +25,7 @@ with warnings.catch_warnings():
     from verl.protocol import DataProto
     from verl.workers.rollout.replica import TokenOutput
 
-__all__ = ["HARNESS", "Server", "batch_of", "make_worker", "rows_of"]
+__all__ = ["HARNESS", "VerlServer", "batch_of", "make_worker", "rows_of"]
 
 
 class _Harness(Harness):
@@ -50,7 +50,7 @@ class _Harness(Harness):
             worker = make_worker(
                 folder,
                 case.tokenizer,
-                Server(case.model),
+                VerlServer(case.model),
                 limits=case.limits,
                 config=case.config or [],
                 one_sequence=case.one_sequence,
@@ -60,7 +60,7 @@ class _Harness(Harness):
             return asyncio.run(worker.generate_sequences(batch))
 
 
-class Server:
+class VerlServer:
     """Replies with the model of a case, as verl's ``LLMServerClient`` does."""
 
     def __init__(self, model: ScriptedModel) -> None:

@@ -4,8 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from gem_core.calls import Reading, Request
-from gem_core.calls.format import BaseCallFormat
+from gem_core.calls import FunctionFormat, Reading, Request
 from gem_core.errors import ConfigError
 from gem_core.observation import Action
 from gem_core.resolve import resolve
@@ -28,7 +27,7 @@ class DirectCall(Request):
     """An action that is a call."""
 
 
-class _DirectCalls(BaseCallFormat):
+class _DirectCalls(FunctionFormat):
     """Takes calls as they are, and shows their outputs as they are."""
 
     def instructions(self, functions: Sequence[Function]) -> str:

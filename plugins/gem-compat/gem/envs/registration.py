@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gem.core import EnvWrapper
 from gem.envs.ended import RepeatsItsEnd
 from gem.errors import InstallationError, UnknownEnvError
-from gem.modules import GAMES
+from gem.games import GAMES
 from gem.utils.seeds import any_seed
 from gem_core import api
 from gem_core.errors import ConfigError, DuplicateIdError, UnknownIdError

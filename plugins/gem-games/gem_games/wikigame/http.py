@@ -14,7 +14,7 @@ from gem_core.lifetimes import Lock
 from gem_games.base import check_range
 from gem_games.wikigame.errors import PageFault, PageNotFoundError
 
-__all__ = ["Answer", "Server"]
+__all__ = ["Answer", "PageServer"]
 
 _log = logging.getLogger(__name__)
 _AGENT = "gem-games (https://pypi.org/project/gem-games/)"
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
     text: str
 
 
-class Server:
+class PageServer:
     """A server of pages; its requests begin one after the other.
 
     Args:

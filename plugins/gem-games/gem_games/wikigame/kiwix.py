@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from gem_games.wikigame.errors import PageFault, PageNotFoundError
 from gem_games.wikigame.graph import LazyGraph
 from gem_games.wikigame.html import Document, read_page
-from gem_games.wikigame.http import Server
+from gem_games.wikigame.http import PageServer
 from gem_games.wikigame.pages import Page
 from gem_games.wikigame.sources import OneGraph
 from gem_games.words import words
@@ -44,7 +44,7 @@ class Kiwix(OneGraph):
         timeout: float = 5.0,
         kept: int = 4096,
     ) -> None:
-        server = Server(data or URL, delay_ms=delay_ms, attempts=attempts, timeout=timeout)
+        server = PageServer(data or URL, delay_ms=delay_ms, attempts=attempts, timeout=timeout)
         self._graph = KiwixGraph(server, zimfile, kept)
 
 
@@ -57,7 +57,7 @@ class KiwixGraph(LazyGraph):
         kept: The number of pages that are kept.
     """
 
-    def __init__(self, server: Server, zimfile: str, kept: int = 4096) -> None:
+    def __init__(self, server: PageServer, zimfile: str, kept: int = 4096) -> None:
         super().__init__(kept)
         self._server = server
         self._zimfile = zimfile

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from gem_games.wikigame.errors import DisambiguationError, PageFault, PageNotFoundError
 from gem_games.wikigame.graph import LazyGraph
-from gem_games.wikigame.http import Server
+from gem_games.wikigame.http import PageServer
 from gem_games.wikigame.pages import Page, label_of, labels_of
 from gem_games.wikigame.sources import OneGraph
 
@@ -44,7 +44,7 @@ class MediaWiki(OneGraph):
         timeout: float = 5.0,
         kept: int = 4096,
     ) -> None:
-        server = Server(data or URL, delay_ms=delay_ms, attempts=attempts, timeout=timeout)
+        server = PageServer(data or URL, delay_ms=delay_ms, attempts=attempts, timeout=timeout)
         self._graph = MediaWikiGraph(server, kept)
 
 
@@ -56,7 +56,7 @@ class MediaWikiGraph(LazyGraph):
         kept: The number of pages that are kept.
     """
 
-    def __init__(self, server: Server, kept: int = 4096) -> None:
+    def __init__(self, server: PageServer, kept: int = 4096) -> None:
         super().__init__(kept)
         self._server = server
 

@@ -1,6 +1,6 @@
 """A job: the runs of one program for its inputs, which several supervisors can share.
 
-Nothing here waits or sends: an ``engine.WorkerExchange`` does, in a thread or an event loop.
+Nothing here waits or sends: a ``zygote_pool.WorkerExchange`` does, in a thread or an event loop.
 """
 
 import marshal
@@ -12,9 +12,9 @@ from typing import Any
 
 from gem_core.errors import ConfigError
 from gem_core.lifetimes import Lock
-from gem_sandbox.warm.engine import Steps, WorkerRequest
 from gem_sandbox.warm.guest.messages import END, ENDED, NEXT, RUN, TESTS
 from gem_sandbox.warm.results import GRACE, KILLED, executions_of
+from gem_sandbox.warm.zygote_pool import Steps, WorkerRequest
 from gem_workers.frames import NOT_BEGUN, pack
 from gem_workers.sandbox import Execution, Program
 

@@ -5,18 +5,18 @@ from collections.abc import Sequence
 
 from gem_core.errors import ConfigError
 from gem_sandbox.pooled_sandbox import PooledSandbox
-from gem_sandbox.warm.engine import Engine
 from gem_sandbox.warm.jobs import NO_DEADLINE, Job, Stop, limits_of, run_once
 from gem_sandbox.warm.libraries import installed, zygote_for
 from gem_sandbox.warm.session import WarmSession
 from gem_sandbox.warm.tiers import TIERS, Tier, strongest_tier
 from gem_sandbox.warm.work_stealing import WorkStealing
+from gem_sandbox.warm.zygote_pool import ZygotePool
 from gem_workers.sandbox import Execution, Program, SandboxSession
 
 __all__ = ["WarmSandbox"]
 
 
-class WarmSandbox(PooledSandbox[Engine]):
+class WarmSandbox(PooledSandbox[ZygotePool]):
     """Runs Python programs in forks of interpreters that have imported common modules already.
 
     Args:
@@ -58,15 +58,15 @@ class WarmSandbox(PooledSandbox[Engine]):
 
     def run(self, program: Program) -> Execution:
         """Run one program."""
-        engine, zygote = self._leased(), self._zygote(program)
-        with engine.exchange(zygote, run_once(program), self.endable) as exchange:
+        pool, zygote = self._leased(), self._zygote(program)
+        with pool.exchange(zygote, run_once(program), self.endable) as exchange:
             exchange.run()
         return exchange.result
 
     async def arun(self, program: Program) -> Execution:
         """Run one program without blocking the event loop."""
-        engine, zygote = self._leased(), self._zygote(program)
-        async with engine.exchange_async(zygote, run_once(program), self.endable) as exchange:
+        pool, zygote = self._leased(), self._zygote(program)
+        async with pool.exchange_async(zygote, run_once(program), self.endable) as exchange:
             await exchange.run_async()
         return exchange.result
 
@@ -77,12 +77,12 @@ class WarmSandbox(PooledSandbox[Engine]):
 
         Slow runs are spread over the slots that are free.
         """
-        engine, zygote, job = self._leased(), self._zygote(program), Job(program, inputs, stop)
-        stealing = WorkStealing(engine, zygote, job)
+        pool, zygote, job = self._leased(), self._zygote(program), Job(program, inputs, stop)
+        stealing = WorkStealing(pool, zygote, job)
         try:
             with self.endable(stealing.cancel):
                 while not job.is_done:
-                    with engine.exchange(zygote, job.steps(), self.endable) as exchange:
+                    with pool.exchange(zygote, job.steps(), self.endable) as exchange:
                         stealing.run(exchange)
                     if not job.is_over:
                         stealing.wait()
@@ -94,13 +94,13 @@ class WarmSandbox(PooledSandbox[Engine]):
         self, program: Program, inputs: Sequence[str], *, stop: Stop | None = None
     ) -> list[Execution]:
         """Run the program for each input without blocking the event loop; see ``run_tests``."""
-        engine, zygote, job = self._leased(), self._zygote(program), Job(program, inputs, stop)
-        stealing = WorkStealing(engine, zygote, job)
+        pool, zygote, job = self._leased(), self._zygote(program), Job(program, inputs, stop)
+        stealing = WorkStealing(pool, zygote, job)
         try:
             with self.endable(stealing.cancel):
                 while not job.is_done:
                     steps = job.steps()
-                    async with engine.exchange_async(zygote, steps, self.endable) as exchange:
+                    async with pool.exchange_async(zygote, steps, self.endable) as exchange:
                         await stealing.run_async(exchange)
                     if not job.is_over:
                         await stealing.wait_async()
@@ -117,12 +117,12 @@ class WarmSandbox(PooledSandbox[Engine]):
         session = WarmSession(self._leased, {**limits_of(limits), "cpu_time": NO_DEADLINE})
         return self.opened(session)
 
-    def _leased(self) -> Engine:
-        """Return the engine, which equal sandboxes share; lease it on first use."""
+    def _leased(self) -> ZygotePool:
+        """Return the pool, which equal sandboxes share; lease it on first use."""
         self.check_open()
         preload, workers, tier = self._preload, self._workers, self.tier
         key = "warm", tier, preload, workers
-        return self.leased(key, lambda: Engine(tier=tier, preload=preload, workers=workers))
+        return self.leased(key, lambda: ZygotePool(tier=tier, preload=preload, workers=workers))
 
     def _zygote(self, program: Program) -> int:
         return zygote_for(program.source, self._preload, supply_names=program.supply_names)

@@ -4,10 +4,10 @@ import marshal
 from collections.abc import Callable
 from typing import Any
 
-from gem_sandbox.warm.engine import Engine, Lease
 from gem_sandbox.warm.guest.messages import CELL, END, ENDED, LOST, SESSION
 from gem_sandbox.warm.libraries import zygote_for
 from gem_sandbox.warm.results import GRACE, KILLED, executions_of
+from gem_sandbox.warm.zygote_pool import Lease, ZygotePool
 from gem_workers.base_sandbox import ReplaySession, SessionEndedError
 from gem_workers.cancellation import cancellable
 from gem_workers.frames import NOT_BEGUN, pack
@@ -36,14 +36,14 @@ class WarmSession(ReplaySession):
     """A session that has a process to itself; between its runs the process is stopped.
 
     Args:
-        engine: Returns the sandbox's engine, or raises if the sandbox is closed.
+        pool: Returns the sandbox's pool, or raises if the sandbox is closed.
         limits: The limits of the process, see ``jobs.limits_of``.
     """
 
-    def __init__(self, engine: Callable[[], Engine], limits: dict[str, Any]) -> None:
+    def __init__(self, pool: Callable[[], ZygotePool], limits: dict[str, Any]) -> None:
         self._process = _SessionLease()
         super().__init__(timeout=limits["timeout"], release=self._process.end)
-        self._engine = engine
+        self._pool = pool
         self._limits = limits
 
     def start_process(self) -> None:
@@ -51,14 +51,14 @@ class WarmSession(ReplaySession):
 
     def run_piece(self, source: str, timeout: float) -> tuple[Execution, bool]:
         piece = source.encode(errors="surrogatepass"), timeout
-        engine = self._engine()
-        with engine.slots.acquire():
+        pool = self._pool()
+        with pool.slots.acquire():
             lease = self._process.lease
             if lease is None:
-                zygote = zygote_for(source, engine.preload, supply_names=False)
-                lease = self._process.lease = Lease(engine, zygote)
+                zygote = zygote_for(source, pool.preload, supply_names=False)
+                lease = self._process.lease = Lease(pool, zygote)
                 message = pack(SESSION, marshal.dumps({**self._limits, "piece": piece}))
-                attempts = engine.slots.size + 1  # supervisors may have died while they were idle
+                attempts = pool.slots.size + 1  # supervisors may have died while they were idle
             else:
                 message, attempts = pack(CELL, marshal.dumps(piece)), 1
             with cancellable(lease.end):

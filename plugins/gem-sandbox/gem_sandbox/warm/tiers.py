@@ -8,9 +8,9 @@ from typing import Literal, get_args
 from gem_core.errors import SandboxError
 from gem_sandbox.shared_pools import shared_pools
 from gem_sandbox.shortage import shortage
-from gem_sandbox.warm.engine import Engine
 from gem_sandbox.warm.jobs import run_once
 from gem_sandbox.warm.seccomp import MACHINES
+from gem_sandbox.warm.zygote_pool import ZygotePool
 from gem_workers.sandbox import Execution, Program
 
 __all__ = ["TIERS", "Tier", "strongest_tier", "why_not"]
@@ -45,9 +45,9 @@ def why_not(tier: Tier) -> str:
 
 def _probe(tier: Tier) -> Execution:
     key = "warm", tier, (), 1
-    engine = shared_pools.lease(key, lambda: Engine(tier=tier, preload=(), workers=1))
+    pool = shared_pools.lease(key, lambda: ZygotePool(tier=tier, preload=(), workers=1))
     try:
-        with engine.exchange(0, run_once(_PROBE)) as exchange:
+        with pool.exchange(0, run_once(_PROBE)) as exchange:
             exchange.run()
     finally:
         shared_pools.release(key)

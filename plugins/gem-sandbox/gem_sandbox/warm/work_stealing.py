@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from concurrent.futures import Future, wait
 
 from gem_core.errors import SandboxError
-from gem_sandbox.warm.engine import Engine, WorkerExchange
 from gem_sandbox.warm.jobs import Job
+from gem_sandbox.warm.zygote_pool import WorkerExchange, ZygotePool
 
 __all__ = ["WorkStealing"]
 
@@ -22,13 +22,13 @@ class WorkStealing:
     A stealing thread uses a slot that is free, and gives it back as soon as a caller waits for it.
 
     Args:
-        engine: Where supervisors and slots come from.
+        pool: Where supervisors and slots come from.
         zygote: The index of the zygote whose supervisors to use.
         job: The job.
     """
 
-    def __init__(self, engine: Engine, zygote: int, job: Job) -> None:
-        self._engine = engine
+    def __init__(self, pool: ZygotePool, zygote: int, job: Job) -> None:
+        self._pool = pool
         self._zygote = zygote
         self._job = job
         self._exchanges: dict[Future[None], WorkerExchange[None]] = {}
@@ -63,12 +63,12 @@ class WorkStealing:
 
     def _start_threads(self) -> None:
         """Start as many stealing threads as have enough to do and find a free slot."""
-        slots = self._engine.slots
+        slots = self._pool.slots
         for _ in range(self._job.workers_wanted):
             if not slots.try_acquire():
                 return
             steps = self._job.steps(may_continue=lambda: not slots.has_waiters)
-            exchange = WorkerExchange(self._engine, self._zygote, steps)
+            exchange = WorkerExchange(self._pool, self._zygote, steps)
             done = self._add(exchange)
             try:
                 threading.Thread(target=self._steal, args=[done, exchange], daemon=True).start()
@@ -87,7 +87,7 @@ class WorkStealing:
             self._end_pending()
 
     def _leave(self, done: "Future[None]") -> None:
-        self._engine.slots.release()
+        self._pool.slots.release()
         done.set_result(None)
 
     def wait(self) -> None:

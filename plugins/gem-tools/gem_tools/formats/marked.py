@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from gem_core.calls.format import MOST_CALLS, BaseCallFormat, Reading, Request
+from gem_core.calls import MOST_CALLS, FunctionFormat, Reading, Request
 from gem_core.calls.written import json_at, request_of
 from gem_core.observation import Action
 from gem_core.thoughts import after_thoughts
@@ -19,7 +19,7 @@ from gem_tools.formats.schemas import schema_lines
 __all__ = ["FencedFormat", "HermesFormat", "MarkedFormat"]
 
 
-class MarkedFormat(BaseCallFormat):
+class MarkedFormat(FunctionFormat):
     """Base class of formats that mark calls: write ``opening``, ``closing`` and ``show``."""
 
     opening: ClassVar[re.Pattern[str]]

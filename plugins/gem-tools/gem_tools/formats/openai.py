@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gem_core.calls.format import MOST_CALLS, BaseCallFormat, Reading, Request
+from gem_core.calls import MOST_CALLS, FunctionFormat, Reading, Request
 from gem_core.calls.written import json_of, request_of
 from gem_core.observation import Action
 from gem_core.thoughts import spoken
@@ -23,7 +23,7 @@ FORM = (
 )
 
 
-class OpenAIFormat(BaseCallFormat):
+class OpenAIFormat(FunctionFormat):
     """Assistant messages with ``tool_calls``, answered by messages with the role ``tool``.
 
     In a chat, arguments are objects, as chat templates expect (unreadable ones are not changed),

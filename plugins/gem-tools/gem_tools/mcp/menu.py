@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 from gem_core.calls import Catalog, Request
@@ -75,8 +74,7 @@ class Menu:
 
     @functools.cached_property
     def _catalog(self) -> Catalog:
-        offering: Any = SimpleNamespace(name="mcp", functions=lambda: self.functions)
-        return Catalog([offering])  # it needs no other member of a tool
+        return Catalog({"mcp": self.functions})
 
     def find(self, name: str) -> Entry | None:
         """Return the tool with a name: that for agents, that of its server, or the long one."""

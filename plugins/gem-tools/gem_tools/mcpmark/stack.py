@@ -5,7 +5,6 @@ stands for its path. A fork of the environment has its own folder, and servers f
 """
 
 import json
-import os
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -13,9 +12,10 @@ from gem_core.agent import BaseAgent
 from gem_core.env import Env
 from gem_core.factory import make_call_format
 from gem_core.observation import Action, Info, Observation
+from gem_core.signatures import passes_options_to
 from gem_core.wrappers import ToolWrapper
 from gem_tools.mcp import MCPTool
-from gem_tools.mcpmark.env import DONE, SAMPLE_ENVIRONMENTS, SAMPLE_TASKS, MCPMarkEnv
+from gem_tools.mcpmark.env import DONE, MCPMarkEnv
 
 __all__ = ["FILESYSTEM", "MCPMarkOracle", "TaskTools", "mcpmark"]
 
@@ -74,51 +74,31 @@ def _with_root(value: Any, root: str) -> Any:
     return value
 
 
+@passes_options_to(MCPMarkEnv)
 def mcpmark(
     *,
-    tasks: str | os.PathLike[str] = SAMPLE_TASKS,
-    environments: str | os.PathLike[str] | None = SAMPLE_ENVIRONMENTS,
-    select: str = "all",
-    context: str = "",
-    verify_timeout: float = 90.0,
-    shuffle: bool = True,
-    shard: str | None = None,
     servers: Mapping[str, Any] = FILESYSTEM,
     tool: Mapping[str, Any] | None = None,
     max_tool_uses: int | None = 50,
     call_format: str | Mapping[str, Any] = "tags",
+    **task_options: Any,
 ) -> Env:
     """Make an ``MCPMarkEnv`` with its tools.
 
     Args:
-        tasks: See ``MCPMarkEnv``.
-        environments: See ``MCPMarkEnv``.
-        select: See ``MCPMarkEnv``.
-        context: See ``MCPMarkEnv``.
-        verify_timeout: See ``MCPMarkEnv``.
-        shuffle: See ``MCPMarkEnv``.
-        shard: See ``MCPMarkEnv``.
         servers: See ``TaskTools``.
         tool: See ``TaskTools``.
         max_tool_uses: See ``ToolWrapper``.
         call_format: How an action calls tools: an id, or a mapping with an ``id`` and arguments.
+        task_options: Options of ``MCPMarkEnv``.
 
     Raises:
         DataError: There are no tasks, or a folder is missing.
         ConfigError: No task is selected, or a parameter is out of range.
         UnknownIdError: There is no such call format.
     """
-    env = MCPMarkEnv(
-        tasks=tasks,
-        environments=environments,
-        select=select,
-        context=context,
-        verify_timeout=verify_timeout,
-        shuffle=shuffle,
-        shard=shard,
-    )
     tool_use = {"max_tool_uses": max_tool_uses, "call_format": make_call_format(call_format)}
-    return TaskTools(env, servers=servers, tool=tool, tool_use=tool_use)
+    return TaskTools(MCPMarkEnv(**task_options), servers=servers, tool=tool, tool_use=tool_use)
 
 
 class MCPMarkOracle(BaseAgent):

@@ -378,20 +378,8 @@ ADD = Function(
 )
 
 
-class Offering:
-    """As much of a tool as a catalog asks for."""
-
-    def __init__(self, name: str, *functions: Function) -> None:
-        self.name = name
-        self._functions = functions
-
-    def functions(self) -> tuple[Function, ...]:
-        return self._functions
-
-
 def catalog(*functions: Function) -> Catalog:
-    offering: Any = Offering("tool", *functions)
-    return Catalog([offering])
+    return Catalog({"tool": functions})
 
 
 class TestCatalog:
@@ -442,17 +430,17 @@ class TestCatalog:
         assert catalog(Function("f", "F.", schema)).problem(Request("f", {"a": "b"})) == ""
 
     @pytest.mark.parametrize(
-        ("offerings", "match"),
+        ("tools", "match"),
         [
-            ([Offering("mute")], "'mute' names no functions"),
-            ([Offering("one", ADD), Offering("two", ADD)], "both 'one' and 'two' have a 'add'"),
-            ([Offering("odd", Function("a b", "", {}))], "'a b' of the tool 'odd'"),
-            ([Offering("odd", Function("a" * 65, "", {}))], "up to 64"),
+            ({"mute": []}, "'mute' names no functions"),
+            ({"one": [ADD], "two": [ADD]}, "both 'one' and 'two' have a 'add'"),
+            ({"odd": [Function("a b", "", {})]}, "'a b' of the tool 'odd'"),
+            ({"odd": [Function("a" * 65, "", {})]}, "up to 64"),
         ],
     )
-    def test_names_that_cannot_work_are_refused(self, offerings: Any, match: str) -> None:
+    def test_names_that_cannot_work_are_refused(self, tools: Any, match: str) -> None:
         with pytest.raises(ConfigError, match=match):
-            Catalog(offerings)
+            Catalog(tools)
 
     def test_a_signature_is_a_line(self) -> None:
         assert signature(Function("f", "F.", {})) == "f()"
@@ -461,7 +449,7 @@ class TestCatalog:
 class TestRegistering:
     def test_the_formats_are_installed_by_name(self) -> None:
         ids = {spec.id for spec in default_registry().list(CALL_FORMATS)}
-        assert {"hermes", "openai", "fenced"} <= ids
+        assert {"tags", "hermes", "openai", "fenced"} <= ids
         for name in ids:
             assert isinstance(default_registry().make(CALL_FORMATS, name), CallFormat)
 

@@ -133,14 +133,12 @@ DEFINITIONS = {
 def test_the_schema_of_a_stranger_does_not_hang_the_process(schema: Any, value: Any) -> None:
     parameters = {"type": "object", "properties": {"a": schema}, "$defs": DEFINITIONS}
     function = Function("f", "A function.", parameters)
-    tool: Any = SimpleNamespace(name="t", functions=lambda: [function])
-    Catalog([tool]).problem(Request("f", {"a": value}))
+    Catalog({"t": [function]}).problem(Request("f", {"a": value}))
 
 
 def test_the_names_and_types_of_arguments_are_checked_nevertheless() -> None:
     parameters = {"type": "object", "properties": {"a": {"type": "string", **PATTERN}}}
-    tool: Any = SimpleNamespace(name="t", functions=lambda: [Function("f", "", parameters)])
-    catalog = Catalog([tool])
+    catalog = Catalog({"t": [Function("f", "", parameters)]})
     assert "'b' was unexpected" in catalog.problem(Request("f", {"b": 1}))
     assert "not of type 'string'" in catalog.problem(Request("f", {"a": 1}))
     assert not catalog.problem(Request("f", {"a": LONG}))

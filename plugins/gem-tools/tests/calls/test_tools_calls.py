@@ -23,8 +23,8 @@ from gem_core import (
     ToolCall,
     ToolResult,
 )
-from gem_core.calls import BaseCallFormat, CallFormat, Reading, Request
-from gem_core.errors import ConfigError, EpisodeEndedError
+from gem_core.calls import CallFormat, FunctionFormat, Reading, Request
+from gem_core.errors import ConfigError
 from gem_core.plugins import default_registry
 from gem_core.specs import CALL_FORMATS, Spec
 from gem_core.wrappers import HistoryWrapper, ToolWrapper
@@ -205,11 +205,6 @@ class TestCalls:
     ) -> None:
         assert question(Adder(), **rewards).step(calls(1, -1, 2)).reward == expected
 
-    def test_a_call_before_the_first_reset_is_refused(self) -> None:
-        env = ToolWrapper(Question(), tools=[Adder()], call_format=HermesFormat())
-        with pytest.raises(EpisodeEndedError, match="no episode"):
-            env.step(calls(1))
-
     @pytest.mark.slow
     @few
     @given(st.lists(st.lists(st.integers(-1, 2), max_size=4), max_size=6), st.integers(0, 6))
@@ -245,13 +240,6 @@ class TestBudget:
         assert (counters(step), step.reward) == ((2, 2), 0.5)
         assert [record["ok"] for record in step.info["tool_calls"]] == [True, True, False, False]
 
-    def test_after_the_total_actions_go_to_the_environment_whole(self) -> None:
-        env = question(Adder(), max_tool_uses=1)
-        env.step(calls(1))
-        step = env.step(calls(1))
-        assert step.observation == f"heard {calls(1)}"
-        assert step.info["use_tool"] is False
-
     def test_a_tool_may_have_its_own_budget(self) -> None:
         env = question(Adder(), Adder("more"), max_uses_per_tool={"add": 2})
         step = env.step(calls(1, 2, 3) + calls(4, name="more"))
@@ -274,19 +262,6 @@ class TestBudget:
         env.step(calls(1))
         env.reset()
         assert env.step(calls(1)).info["tool_calls"][0]["ok"]
-
-    def test_a_budget_of_a_tool_holds_for_tags_too(self) -> None:
-        @as_tool
-        def shout(text: str) -> str:
-            """Shouts."""
-            return text.upper()
-
-        env = ToolWrapper(Question(), tools=[shout], max_uses_per_tool={"shout": 1})
-        env.reset()
-        assert env.step("<shout>a</shout>").observation == f"A\n\n{TOOL_SPENT.format('shout')}"
-        step = env.step("<shout>b</shout>")
-        assert step.observation == OVER_TOOL_BUDGET.format(1, "shout")
-        assert (step.info["use_tool"], counters(step)) == (True, (2, 1))
 
     @pytest.mark.parametrize(
         ("options", "match"),
@@ -521,7 +496,7 @@ class TestInstructions:
         assert info["tool_schemas"] == env.tool_schemas == [Adder().functions()[0].to_openai()]
 
 
-class LineFormat(BaseCallFormat):
+class LineFormat(FunctionFormat):
     """A call is a line ``CALL name number``."""
 
     def __init__(self, *, word: str = "CALL") -> None:

@@ -1,4 +1,4 @@
-"""Makes a game of gem-llm from one of gem-games: its class, constructor, resets and flags.
+"""Makes a game of gem-llm from one of gem-games: its constructor, resets and flags.
 
 Code for gem-llm overrides methods of the games, sets their attributes, and steps on after the end.
 So a game here reads its state anew before each step (``sync``), calls the methods that gem-llm's
@@ -7,15 +7,14 @@ step calls (``hooks``), and has no guard against a step after the end.
 
 import copy
 import functools
-import inspect
 import re
 import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
-from gem import modules
 from gem.core import Env
 from gem.envs.game_env.limits import fitted, number
+from gem.games import Interface
 from gem.requirements import needs
 from gem.utils.seeds import any_seed
 from gem_core.errors import ConfigError
@@ -23,7 +22,7 @@ from gem_core.errors import ConfigError
 with needs("gem-games"):
     from gem_games.base import Game, Outcome
 
-__all__ = ["GameAdapter", "game_class"]
+__all__ = ["GameAdapter"]
 
 _BOARD = re.compile(r"[^\n]*:\n(.*?\n)\n?(?=Clues:|Found: |Your next )", re.DOTALL)
 """The board in the text that follows the history."""
@@ -39,7 +38,7 @@ class GameAdapter(Game, Env):
         parameters: The game's parameters, with gem-llm's names.
     """
 
-    interface: ClassVar[modules.Game]
+    interface: ClassVar[Interface]
     original: ClassVar[type]
     """The class of the game itself, from which other people's classes derive."""
     free: ClassVar[dict[str, str]] = {"max_turns": "{} turns"}
@@ -298,43 +297,3 @@ def _unguard(cls: type) -> None:
     step = cls.__dict__.get("step")
     if step is not None:
         step.is_guarded = True
-
-
-@functools.cache
-def game_class(name: str) -> Any:
-    """Return the class of a game, a subclass of the one in ``gem_games``.
-
-    Args:
-        name: Its module, such as ``wordle``; see ``gem.modules.GAMES``.
-    """
-    from gem.envs.game_env.hooks import HOOKS  # noqa: PLC0415 - it imports this module
-
-    game = modules.GAMES[name]
-    members = {
-        "__module__": modules.home_of(name),
-        "__qualname__": game.cls,
-        "__doc__": f"``gem_games.{name}.{game.cls}`` with the interface of gem-llm.",
-        "__init__": _constructor(game),
-        "interface": game,
-    }
-    cls = type(game.cls, (HOOKS[name],), members)
-    cls.original = cls  # type: ignore[attr-defined]
-    return cls
-
-
-def _constructor(game: modules.Game) -> Callable[..., None]:
-    """Return a constructor with gem-llm's parameters, by position or by name."""
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    given = [inspect.Parameter(key, kind, default=value) for key, value in game.parameters.items()]
-    self_ = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    others = inspect.Parameter("others", inspect.Parameter.VAR_KEYWORD)
-    signature = inspect.Signature([self_, *given, others])
-
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it becomes one
-        bound = signature.bind(self, *args, **kwargs)
-        bound.apply_defaults()
-        parameters = {key: bound.arguments[key] for key in game.parameters}
-        GameAdapter.__init__(self, bound.arguments["others"], parameters)
-
-    __init__.__signature__ = signature  # type: ignore[attr-defined]
-    return __init__

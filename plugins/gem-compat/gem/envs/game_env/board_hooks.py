@@ -138,17 +138,17 @@ class FifteenPuzzleHooks(GameAdapter, FifteenPuzzleEnv):
 
     def _generate_goal_board(self) -> Any:
         """Return the board in order."""
-        return fifteen_puzzle._board(fifteen_puzzle._goal(self.num_rows))
+        return fifteen_puzzle.board_of(fifteen_puzzle.ordered_tiles(self.num_rows))
 
     def _generate_board(self) -> Any:
         """Return a new random board."""
         draw = self._shuffle if self.init_algo == "pure_random" else self._walk
-        return fifteen_puzzle._board(draw())
+        return fifteen_puzzle.board_of(draw())
 
     def _is_solvable(self, board: Any = None) -> bool:
         """Return whether a board, by default that of the game, can be brought into order."""
         tiles = [tile for row in (self.board if board is None else board) for tile in row]
-        return fifteen_puzzle._is_solvable(tiles, math.isqrt(len(tiles)))
+        return fifteen_puzzle.is_solvable(tiles, math.isqrt(len(tiles)))
 
     def _get_soft_reward(self) -> float:
         """Return the share of cells that are as in the ordered board."""
@@ -166,7 +166,7 @@ class SudokuHooks(GameAdapter, SudokuEnv):
     def sync(self) -> None:
         self.board, self.full_grid = _lists(self.board), _lists(self.full_grid)
         self.num_empty = sum(not number for row in self.board for number in row)
-        self._view = sudoku._draw(self.board)
+        self._view = sudoku.drawn(self.board)
 
     def place(self, board: Any) -> None:
         self.full_grid, self.board = board
@@ -177,7 +177,7 @@ class SudokuHooks(GameAdapter, SudokuEnv):
     def _generate_board(self) -> Any:
         """Return a new full grid, and the puzzle made from it."""
         numbers, solution = make_puzzle(self.scale, self.init_num_empty, self.rng)
-        return sudoku._rows(solution, self.scale), sudoku._rows(numbers, self.scale)
+        return sudoku.rows_of(solution, self.scale), sudoku.rows_of(numbers, self.scale)
 
     def is_right(self, row: int, column: int, number: int) -> bool:
         return self._is_move_correct(row, column, number)
@@ -210,7 +210,7 @@ class SudokuHooks(GameAdapter, SudokuEnv):
         found = solve([number for row in grid for number in row], scale)
         if found is None:
             return False
-        grid[:] = sudoku._rows(found, scale)
+        grid[:] = sudoku.rows_of(found, scale)
         return True
 
 
@@ -291,14 +291,14 @@ class Game2048Hooks(GameAdapter, Game2048Env):
 
     def _is_game_over(self) -> bool:
         """Return whether nothing can move."""
-        return not game_2048._legal(tuple(map(tuple, self.board)))
+        return not game_2048.legal_moves(tuple(map(tuple, self.board)))
 
     def _is_valid_move(self, direction: str) -> bool:
         """Return whether something can move in a direction."""
-        return direction in game_2048._legal(tuple(map(tuple, self.board)))
+        return direction in game_2048.legal_moves(tuple(map(tuple, self.board)))
 
     def _slid(self, direction: str) -> list[list[int]]:
-        moved, _ = game_2048._slide(tuple(map(tuple, self.board)), direction)
+        moved, _ = game_2048.slide(tuple(map(tuple, self.board)), direction)
         return [list(row) for row in moved]
 
     def _move_left(self) -> list[list[int]]:

@@ -188,7 +188,7 @@ class WordSearchHooks(GameAdapter, WordSearchEnv):
         places = {word: Placement(*at) for word, at in self.placed_words.items()}
         self.placed_words = places
         self._words_by_span = {
-            word_search._span(len(word), place): word for word, place in places.items()
+            word_search.span_of(len(word), place): word for word, place in places.items()
         }
         rows = enumerate(self.game_board)
         self._row_texts = [f"R{i:02}  {'   '.join(row)} " for i, row in rows]

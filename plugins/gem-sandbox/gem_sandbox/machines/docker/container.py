@@ -11,7 +11,7 @@ from typing import Any
 from gem_core.errors import MachineError
 from gem_sandbox.docker_connection import close, frames, raw_socket
 from gem_sandbox.machines.docker import scripts
-from gem_sandbox.machines.docker.engine import Engine, said_by_engine, told_by_engine
+from gem_sandbox.machines.docker.engine import ContainerEngine, said_by_engine, told_by_engine
 from gem_sandbox.machines.docker.files import ENDED, ContainerFiles
 from gem_sandbox.machines.docker.streams import JobStreams
 from gem_workers.machine import MachineSpec
@@ -37,7 +37,9 @@ class Container(ContainerFiles):
         MachineError: It cannot be started.
     """
 
-    def __init__(self, engine: Engine, image: str, spec: MachineSpec, runtime: str | None) -> None:
+    def __init__(
+        self, engine: ContainerEngine, image: str, spec: MachineSpec, runtime: str | None
+    ) -> None:
         super().__init__(engine)
         self._processes = spec.processes
         self._stream: Any = None

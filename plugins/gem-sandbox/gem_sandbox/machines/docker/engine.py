@@ -22,7 +22,7 @@ from gem_sandbox.owners import identity, is_orphaned
 if TYPE_CHECKING:
     import docker
 
-__all__ = ["LABEL", "SNAPSHOTS", "Engine", "said_by_engine", "told_by_engine"]
+__all__ = ["LABEL", "SNAPSHOTS", "ContainerEngine", "said_by_engine", "told_by_engine"]
 
 LABEL = "org.gem-core.machine"
 """The label with the process that owns a container or an image."""
@@ -34,7 +34,7 @@ _AT_ONCE = 4
 in most of the work, so more of them only take longer each; and docker-py has ten connections."""
 
 
-class Engine:
+class ContainerEngine:
     """A connection, made on first use.
 
     Args:

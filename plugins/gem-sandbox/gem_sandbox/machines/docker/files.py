@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gem_core.errors import MachineError
-from gem_sandbox.machines.docker.engine import Engine, told_by_engine
+from gem_sandbox.machines.docker.engine import ContainerEngine, told_by_engine
 
 __all__ = ["ENDED", "ContainerFiles", "Stat", "untouched"]
 
@@ -42,7 +42,7 @@ class ContainerFiles:
         container: The container's id.
     """
 
-    def __init__(self, engine: Engine, container: str = "") -> None:
+    def __init__(self, engine: ContainerEngine, container: str = "") -> None:
         self._engine = engine
         self.id = container
 
@@ -148,7 +148,7 @@ class ContainerFiles:
 
 
 @contextlib.contextmanager
-def untouched(engine: Engine, image: str) -> Iterator[ContainerFiles]:
+def untouched(engine: ContainerEngine, image: str) -> Iterator[ContainerFiles]:
     """Create a container that never runs, for the files of an image."""
     with told_by_engine(f"The image {image!r} cannot be read"):
         made = engine.api.create_container(image, ["-"], labels=engine.labels())

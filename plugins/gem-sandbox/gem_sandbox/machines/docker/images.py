@@ -16,7 +16,7 @@ from gem_sandbox.machines.docker.default_image import (
     default_environment,
     write_default_image,
 )
-from gem_sandbox.machines.docker.engine import Engine, said_by_engine, told_by_engine
+from gem_sandbox.machines.docker.engine import ContainerEngine, said_by_engine, told_by_engine
 from gem_workers.machine import MachineSpec
 from gem_workers.untrusted_files import read_bytes
 
@@ -44,7 +44,7 @@ class Image:
     user: str
 
 
-def find_or_make(engine: Engine, spec: MachineSpec, default: str) -> Image:
+def find_or_make(engine: ContainerEngine, spec: MachineSpec, default: str) -> Image:
     """Return the image of a spec; pull, build or make it if the engine does not have it.
 
     Args:
@@ -83,7 +83,7 @@ def _key(folder: Path) -> str:
     return hashlib.sha256(b"".join(parts)).hexdigest()[:32]
 
 
-def _find(engine: Engine, name: str) -> dict[str, Any] | None:
+def _find(engine: ContainerEngine, name: str) -> dict[str, Any] | None:
     api = engine.api
     import docker.errors  # noqa: PLC0415 - optional
 
@@ -95,7 +95,7 @@ def _find(engine: Engine, name: str) -> dict[str, Any] | None:
         return found
 
 
-def _pull(engine: Engine, name: str) -> None:
+def _pull(engine: ContainerEngine, name: str) -> None:
     from docker.utils import parse_repository_tag  # noqa: PLC0415 - optional
 
     repository, tag = parse_repository_tag(name)
@@ -109,7 +109,7 @@ def _pull(engine: Engine, name: str) -> None:
         raise MachineError(f"{what}: {said_by_engine(error)}") from error
 
 
-def _build(engine: Engine, folder: Path, name: str) -> None:
+def _build(engine: ContainerEngine, folder: Path, name: str) -> None:
     what = f"{folder / 'Dockerfile'} cannot be built"
     with told_by_engine(what):
         answers = engine.api.build(
@@ -134,7 +134,7 @@ def _check(what: str, answers: Iterable[Mapping[str, Any]]) -> None:
         raise MachineError(f"{what}: " + "\n".join(lines))
 
 
-def _make_default(engine: Engine) -> None:
+def _make_default(engine: ContainerEngine) -> None:
     changes = [f"ENV {name}={value}" for name, value in default_environment().items()]
     with tempfile.TemporaryFile() as file, told_by_engine("The default image cannot be made"):
         write_default_image(file)

@@ -13,7 +13,7 @@ from gem_sandbox.machines.base import BaseMachine
 from gem_sandbox.machines.docker import scripts
 from gem_sandbox.machines.docker.container import Container
 from gem_sandbox.machines.docker.default_image import DEFAULT_IMAGE
-from gem_sandbox.machines.docker.engine import SNAPSHOTS, Engine
+from gem_sandbox.machines.docker.engine import SNAPSHOTS, ContainerEngine
 from gem_sandbox.machines.docker.files import untouched
 from gem_sandbox.machines.docker.images import Image, find_or_make
 from gem_sandbox.machines.docker.saved import SavedFiles, saved_changes
@@ -57,7 +57,7 @@ class DockerProvider:
         self._runtime = runtime
         self._images: dict[tuple[str, str], Image] = {}
         key = ("docker machines", host)
-        self.engine = shared_pools.lease(key, lambda: Engine(host))
+        self.engine = shared_pools.lease(key, lambda: ContainerEngine(host))
         self._lifetime = Lifetime(
             self, shared_pools.release, key, what="provider", error=MachineError
         )
@@ -225,7 +225,7 @@ class _Held:
     """What a machine holds."""
 
     container: Container
-    engine: Engine
+    engine: ContainerEngine
     own_image: str = ""
     """The image of a snapshot that nobody else has."""
 

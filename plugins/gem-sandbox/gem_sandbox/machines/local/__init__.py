@@ -34,15 +34,15 @@ boot, entries ServerProcess     server                  by the host once they we
               (files in memory)                         server closes ``entries``, not ``boot``
 owner         serve             server                  never: the server ends when the host does
               (process)
-outside,      Server            server                  never
+outside,      MachineServer     server                  never
 users
 control       LocalProvider     host, first process     ``theirs`` by the host and the server once
               (socket pair)                             it was sent; the host's end by
                                                         ``_hang_up``; process 1 ends with it
 source,       LocalMachine,     root's maker            by the host and the server once sent; by
 built         LocalProvider                             process 1 before the first request
-go_on, mapped Server._start     server, first process   by the server; ``go_on`` as ``source``
-below, before Server._begin     first process           as ``source``
+go_on, mapped MachineServer     server, first process   by the server; ``go_on`` as ``source``
+below, before MachineServer     first process           as ``source``
 layers        mount_memory      first process           never; the host closes the copy that
                                                         ``stop`` returns
 ended, wakeup serve             server, first process   never: one pipe in each

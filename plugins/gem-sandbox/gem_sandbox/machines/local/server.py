@@ -38,7 +38,7 @@ _NAMESPACES = (
 )
 
 
-class Server:
+class MachineServer:
     """Forks machines.
 
     Args:
@@ -368,7 +368,7 @@ def main(channel: int, owner: int) -> None:
         with os.fdopen(descriptors[0], "rb") as file:
             file.seek(0)
             skeleton, call_filter = marshal.load(file)  # noqa: S302 - the host's
-        server = Server(link, skeleton, call_filter)
+        server = MachineServer(link, skeleton, call_filter)
     except OSError as error:
         send(link, {"error": str(error)})
         return

@@ -1,6 +1,6 @@
 """Sokoban."""
 
-from gem.envs.game_env.adapter import game_class
+from gem.envs.game_env.hooks import game_class
 
 __all__ = ["SokobanEnv"]
 

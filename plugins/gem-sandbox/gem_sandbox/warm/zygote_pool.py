@@ -1,6 +1,6 @@
 """The processes behind warm sandboxes: zygotes by their imports, and slots to use them.
 
-Equal sandboxes share an engine, so any number of them have few processes and share the machine's
+Equal sandboxes share a pool, so any number of them have few processes and share the machine's
 cores fairly.
 """
 
@@ -18,12 +18,12 @@ from gem_workers.cancellation import cancellable
 from gem_workers.frames import Frame
 from gem_workers.launcher import Worker
 
-__all__ = ["Engine", "Lease", "Steps", "WorkerExchange", "WorkerRequest"]
+__all__ = ["Lease", "Steps", "WorkerExchange", "WorkerRequest", "ZygotePool"]
 
 _ATTEMPTS = 3
 
 
-class Engine:
+class ZygotePool:
     """Zygotes, started when they are first needed.
 
     Args:
@@ -147,8 +147,8 @@ class Lease:
     It is given back if ``healthy`` is set, and otherwise ended, as it may still be busy.
     """
 
-    def __init__(self, engine: Engine, zygote: int) -> None:
-        self._engine = engine
+    def __init__(self, pool: ZygotePool, zygote: int) -> None:
+        self._pool = pool
         self._zygote = zygote
         self.worker: Worker | None = None
         self.healthy = False
@@ -161,8 +161,8 @@ class Lease:
 
     def _renew(self) -> Worker:
         if not self._is_ended:
-            engine, zygote = self._engine, self._zygote
-            self.worker = worker = engine.take(zygote) or engine.start(zygote)
+            pool, zygote = self._pool, self._zygote
+            self.worker = worker = pool.take(zygote) or pool.start(zygote)
         if self._is_ended:  # perhaps meanwhile, by another thread, which must not close our steps
             Lease.release(self)
             raise SandboxError("This run was ended.")
@@ -174,7 +174,7 @@ class Lease:
         return self._note(await worker.ask_async(message, deadline))
 
     async def _renew_async(self) -> Worker:
-        if self._engine.is_ready(self._zygote):
+        if self._pool.is_ready(self._zygote):
             return self._renew()
         return await asyncio.to_thread(self._renew)
 
@@ -182,7 +182,7 @@ class Lease:
         """Drop the supervisor if the answer says that it is dead or late."""
         if frame.kind != ENDED and self.worker is not None:
             worker, self.worker = self.worker, None
-            self._engine.end(self._zygote, worker)
+            self._pool.end(self._zygote, worker)
         return frame
 
     def end(self) -> None:
@@ -197,9 +197,9 @@ class Lease:
         self._is_ended = True
         worker, self.worker = self.worker, None
         if worker is not None and self.healthy:
-            self._engine.give_back(self._zygote, worker)
+            self._pool.give_back(self._zygote, worker)
         elif worker is not None:
-            self._engine.end(self._zygote, worker)
+            self._pool.end(self._zygote, worker)
 
     def __enter__(self) -> Self:
         return self
@@ -212,7 +212,7 @@ class WorkerExchange(Lease, Generic[T]):
     """A series of requests to one supervisor, made by a generator of steps.
 
     Args:
-        engine: Where supervisors come from.
+        pool: Where supervisors come from.
         zygote: The index of the zygote whose supervisors to use.
         steps: The steps.
     """
@@ -220,15 +220,15 @@ class WorkerExchange(Lease, Generic[T]):
     result: T
     """The result of the steps, after ``run``."""
 
-    def __init__(self, engine: Engine, zygote: int, steps: Steps[T]) -> None:
-        super().__init__(engine, zygote)
+    def __init__(self, pool: ZygotePool, zygote: int, steps: Steps[T]) -> None:
+        super().__init__(pool, zygote)
         self._steps = steps
         self._next: WorkerRequest | None = None
         self._advance(None)
 
     def send_first(self) -> None:
         """Send the first request early, if a supervisor is idle; any thread may call this."""
-        self.worker = self._engine.take(self._zygote)
+        self.worker = self._pool.take(self._zygote)
         if self.worker is not None and self._next is not None:
             self.worker.ask_ahead(self._next.message)
 
