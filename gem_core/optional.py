@@ -11,7 +11,7 @@ member                         of               without it
                                environment      same
 ``reset_options(number,``      the innermost    seeds may start the same task in two episodes;
 ``seed=None) -> dict``         environment      these are the options of ``reset`` for an episode
-``person: Person``             the innermost    ``gem-core play`` shows what agents see
+``human_view: HumanView``      the innermost    ``gem-core play`` shows what agents see
                                environment
 ``seed_episode(seed)``         an agent         what the agent draws does not depend on the
                                                 episode; called before its ``reset``
@@ -32,8 +32,8 @@ from gem_core.observation import Info
 from gem_core.tool import Tool, ToolCall, ToolResult
 
 __all__ = [
-    "Person",
-    "person",
+    "HumanView",
+    "human_view",
     "reset_options",
     "run_async",
     "runs_in_order",
@@ -43,8 +43,8 @@ __all__ = [
 ]
 
 
-class Person(Protocol):
-    """The value of ``person``: what a person sees and types in ``gem-core play``."""
+class HumanView(Protocol):
+    """The value of ``human_view``: what a person sees and types in ``gem-core play``."""
 
     def screen(self, observation: Any, info: Info, width: int) -> str:
         """Return the text to show for an observation and its info; a line has ``width`` columns."""
@@ -78,9 +78,9 @@ def reset_options(env: Env, number: int, seed: int | None = None) -> dict[str, A
     return dict(inner.reset_options(number, seed)) if hasattr(inner, "reset_options") else {}
 
 
-def person(env: Env) -> Person | None:
-    """Return the ``Person`` of an environment; None if a person plays as an agent does."""
-    return getattr(env.unwrapped, "person", None)
+def human_view(env: Env) -> HumanView | None:
+    """Return the ``HumanView`` of an environment; None if a person plays as an agent does."""
+    return getattr(env.unwrapped, "human_view", None)
 
 
 def seed_agent(agent: Agent, seed: int) -> None:

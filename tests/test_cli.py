@@ -177,7 +177,7 @@ class Doors(BaseEnv):
         return r"\boxed{left}"
 
     @property
-    def person(self):
+    def human_view(self):
         return self
 
     def screen(self, observation, info, width):

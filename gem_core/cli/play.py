@@ -14,7 +14,7 @@ from gem_core.env import Env
 from gem_core.errors import ConfigError, GemError
 from gem_core.maybe_async import is_awaitable
 from gem_core.observation import Info, Observation, text_of
-from gem_core.optional import person
+from gem_core.optional import human_view
 from gem_core.options import complete_envs
 
 __all__ = ["command"]
@@ -48,7 +48,7 @@ class _Session:
         self._raw = raw
         self._console = Terminal()
         self._styles: dict[str, str] = getattr(env, "board_styles", {})
-        self._person = None if raw else person(env)
+        self._human_view = None if raw else human_view(env)
         self._earlier: list[tuple[bytes, float, Observation, Info]] = []
         self._return = 0.0
 
@@ -93,8 +93,8 @@ class _Session:
 
     def _show(self, observation: Observation, info: Info) -> None:
         board = info.get("suffix")
-        if self._person:
-            board = self._person.screen(observation, info, self._console.width)
+        if self._human_view:
+            board = self._human_view.screen(observation, info, self._console.width)
         else:
             self._console.print(Text(text_of(observation)))
         for number, image in enumerate(images_of(observation), start=1):
@@ -124,7 +124,7 @@ class _Session:
         elif self._raw or "\\boxed" in reply:
             return reply
         else:
-            return f"\\boxed{{{self._person.typed(reply) if self._person else reply}}}"
+            return f"\\boxed{{{self._human_view.typed(reply) if self._human_view else reply}}}"
         self._console.print(Text(str(action), style="cyan"))
         return action
 

@@ -466,17 +466,17 @@ def test_a_reset_can_name_the_pages_but_not_only_one_of_them():
 def test_a_person_types_numbers_and_parts_of_titles(typed, meant):
     titles = ["The Old Tower", "Norfield Museum", "The Tower of Velden", "7"]
     env = start(graph=graph_of({"A": titles, **dict.fromkeys(titles, "A")}), pages=("A", "7"))
-    assert env.person.typed(typed) == meant
+    assert env.human_view.typed(typed) == meant
 
 
 def test_a_person_sees_numbered_links_in_columns_of_the_terminals_width():
     titles = [f"Page number {number}" for number in range(9)]
     env = start(graph=graph_of({"A": titles, **dict.fromkeys(titles, "A")}), pages=("A", titles[8]))
-    wide, narrow = env.person.screen("", {}, 80), env.person.screen("", {}, 30)
+    wide, narrow = env.human_view.screen("", {}, 80), env.human_view.screen("", {}, 30)
     assert "[1] Page number 0  [4] Page number 3  [7] Page number 6\n" in wide
     assert all(f"[{number}] Page number {number - 1}\n" in narrow for number in range(1, 10))
     assert "This is A." in wide
-    assert env.person.screen("You read: This is A.", {}, 80).count("This is A.") == 1
+    assert env.human_view.screen("You read: This is A.", {}, 80).count("This is A.") == 1
 
 
 @pytest.mark.slow

@@ -23,9 +23,9 @@ from gem_core import Action, BaseEnv, Info, Step
 from gem_core.errors import ConfigError, InvalidActionError, near_names
 from gem_core.thoughts import spoken
 from gem_web.catalogue import Catalogue
+from gem_web.human_view import STYLES, HumanView
 from gem_web.nouns import NounFinder, find_nouns
 from gem_web.pages import RENDERERS, Page, clickables
-from gem_web.person import STYLES, Person
 from gem_web.product import Goal, Product
 from gem_web.reward import Purchase, grade
 from gem_web.store import open_catalogue
@@ -137,9 +137,9 @@ class WebshopEnv(BaseEnv):
         return self._page
 
     @property
-    def person(self) -> Person:
+    def human_view(self) -> HumanView:
         """The translation for a person who plays; ``gem-core play`` uses it."""
-        return Person(self)
+        return HumanView(self)
 
     @property
     def wish(self) -> Goal:

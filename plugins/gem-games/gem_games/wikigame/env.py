@@ -7,8 +7,8 @@ from gem_core import Action, BaseEnv, Info, Observation, Step
 from gem_core.errors import ConfigError, InvalidActionError
 from gem_games.base import check_range
 from gem_games.wikigame.graph import Graph
+from gem_games.wikigame.human_view import HumanView
 from gem_games.wikigame.pages import BACK, MORE, Page, check_length, last_box, summary
-from gem_games.wikigame.person import Person
 from gem_games.wikigame.rewards import WikiGameReward as Reward
 from gem_games.wikigame.sources import one_of, open_source
 from gem_games.wikigame.variants import VARIANTS, Steps, Variant
@@ -164,9 +164,9 @@ The history of your moves will follow here, and below it the current page."""
         return {"suffix": self.render(), "distance": distance}
 
     @property
-    def person(self) -> Person:
+    def human_view(self) -> HumanView:
         """The translation for a person who plays; ``gem-core play`` uses it."""
-        return Person(self)
+        return HumanView(self)
 
     @property
     def page_summary(self) -> str:

@@ -10,7 +10,7 @@ from gem_web.pages import BACK_TO_SEARCH, BUY_NOW, NEXT, PREV, SUB_PAGES, Kind, 
 if TYPE_CHECKING:
     from gem_web.env import WebshopEnv
 
-__all__ = ["STYLES", "Person"]
+__all__ = ["STYLES", "HumanView"]
 
 _NAMES = "|".join((BACK_TO_SEARCH, PREV, NEXT, *SUB_PAGES))
 STYLES: Mapping[str, str] = {
@@ -36,7 +36,7 @@ _FORMS = {
 }
 
 
-class Person:
+class HumanView:
     """The view of a person who shops.
 
     Args:

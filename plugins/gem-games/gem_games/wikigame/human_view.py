@@ -9,13 +9,13 @@ from gem_games.wikigame.pages import BACK, MORE
 if TYPE_CHECKING:
     from gem_games.wikigame.env import WikiGameEnv
 
-__all__ = ["Person"]
+__all__ = ["HumanView"]
 
 _WIDEST = 40
 """The most cells of a column; a longer title takes the cells that it needs."""
 
 
-class Person:
+class HumanView:
     """The view of a person who plays an episode.
 
     Args:

@@ -7,7 +7,7 @@ from cli import gem
 from small_shop import do, small_env
 
 from gem_core.errors import ConfigError
-from gem_web.person import STYLES
+from gem_web.human_view import STYLES
 
 
 def opened(*actions, **options):
@@ -16,7 +16,7 @@ def opened(*actions, **options):
     observation, info = env.reset(idx=0)
     if actions:
         observation, *_, info = do(env, *actions)
-    return env, env.person.screen(observation, info, 80)
+    return env, env.human_view.screen(observation, info, 80)
 
 
 RESULTS = ("search[orlo shirt]",)
@@ -77,14 +77,14 @@ def test_a_person_types_a_number_or_a_name_and_searches_with_any_other_text(subt
     ]:
         with subtests.test(actions=actions, typed=typed):
             env, _ = opened(*actions)
-            assert env.person.typed(typed) == meant
+            assert env.human_view.typed(typed) == meant
 
 
 @pytest.mark.parametrize("typed", ["0", "13", "07", "\N{ARABIC-INDIC DIGIT THREE}", "9" * 5000])
 def test_a_number_that_the_page_does_not_have_is_an_error_that_costs_no_turn(typed):
     env, _ = opened(*RESULTS)
     with pytest.raises(ConfigError, match="The page has the numbers 1 to 12"):
-        env.person.typed(typed)
+        env.human_view.typed(typed)
 
 
 def test_every_number_of_a_page_is_a_valid_action():
@@ -92,7 +92,7 @@ def test_every_number_of_a_page_is_a_valid_action():
         env, screen = opened(*actions)
         for number in re.findall(r"\[(\d+)\] ", screen):
             other = env.fork()
-            step = do(other, env.person.typed(number))
+            step = do(other, env.human_view.typed(number))
             assert "format_error" not in step.info
 
 
