@@ -11,6 +11,7 @@ from gem_core import EnvSpec, find_envs
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
+import generate_architecture  # noqa: E402
 import generate_catalogue  # noqa: E402
 import generate_known  # noqa: E402
 import measure  # noqa: E402
@@ -83,3 +84,8 @@ def test_facts_of_another_plugin_are_shown_with_the_environment() -> None:
 def test_the_distribution_of_every_id_is_known():
     known = json.loads(generate_known.PLACE.read_text(encoding="utf-8"))
     assert known == generate_known.table(), "run `make docs`"
+
+
+def test_the_picture_of_the_architecture_is_that_of_the_imports():
+    page = generate_architecture.PLACE.read_text(encoding="utf-8")
+    assert generate_architecture.drawn() in page, "run `make docs`"
