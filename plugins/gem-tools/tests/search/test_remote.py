@@ -337,17 +337,24 @@ print(len(HttpBackend(url={loopback(answer)!r}).search("cat", topk=3, seconds=5)
 
 
 @pytest.mark.slow
-def test_a_process_that_ends_in_the_midst_of_a_search_does_not_wait_for_it(loopback, run_python):
+def test_a_process_that_ends_in_the_midst_of_a_search_does_not_wait_for_it(
+    loopback, run_python, tmp_path
+):
+    asked = tmp_path / "asked"
+
     async def answer(request):
+        asked.touch()
         await asyncio.sleep(30)
 
     code = f"""
 import threading, time
+from pathlib import Path
 from gem_tools.search.http import HttpBackend
 backend = HttpBackend(url={loopback(answer)!r})
 options = {{"topk": 3, "seconds": 30}}
 threading.Thread(target=backend.search, args=["cat"], kwargs=options, daemon=True).start()
-time.sleep(1)
+while not Path({str(asked)!r}).exists():
+    time.sleep(0.01)
 threading.excepthook = lambda args: None
 """
     assert run_python(code) == ""
