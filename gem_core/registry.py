@@ -1,9 +1,9 @@
 """The registry: specs by kind and id, and the families that resolve ids on demand."""
 
+import copy
 import fnmatch
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from gem_core.errors import DuplicateIdError, UnknownIdError, near_names
@@ -33,7 +33,7 @@ class Registry:
         self._families: dict[str, Family] = {}
         self._explain_unknown = explain_unknown
         self._source = ""
-        self._pending: list[Spec] | None = None
+        self._pending: dict[tuple[str, str], Spec] | None = None
 
     def add(self, *specs: Spec | Kind[Any]) -> None:
         """Add specs of any kind, and kinds that may have no specs yet.
@@ -46,10 +46,11 @@ class Registry:
             if isinstance(spec, Kind):
                 self._know(spec)
                 continue
-            sourced = replace(spec, source=spec.source or self._source)
+            sourced = _sourced(spec, spec.source or self._source)
             if self._pending is not None:
-                _refuse_twin(sourced, self._pending)
-                self._pending.append(sourced)
+                twin = self._pending.setdefault((spec.kind.id, spec.id), sourced)
+                if twin is not sourced:
+                    raise DuplicateIdError(_clash_message(spec, sourced.source, sourced.source))
                 continue
             known = self._of_kind(spec.kind).get(spec.id)
             if known is not None:
@@ -64,10 +65,10 @@ class Registry:
             A list that holds, after the block, an error for each id that was already taken.
         """
         clashes: list[DuplicateIdError] = []
-        self._source, self._pending = source, []
+        self._source, self._pending = source, {}
         try:
             yield clashes
-            for spec in self._pending:
+            for spec in self._pending.values():
                 known = self._of_kind(spec.kind).get(spec.id)
                 if known is None:
                     self._store(spec)
@@ -146,11 +147,11 @@ class Registry:
         namespace, _, rest = env_id.partition(":")
         family = self._family(namespace) if rest else None
         found = family.spec(env_id) if family is not None else None
-        return None if found is None else self._sourced(namespace, found)
+        return None if found is None else _sourced(found, self._source_of(namespace))
 
-    def _sourced(self, namespace: str, found: EnvSpec) -> EnvSpec:
-        """Return a spec from a family, with the family's source."""
-        return replace(found, source=self._specs[FAMILIES.id][namespace].source)
+    def _source_of(self, namespace: str) -> str:
+        """Return the source of a family, which its specs have too."""
+        return self._specs[FAMILIES.id][namespace].source
 
     def _family(self, namespace: str) -> Family | None:
         spec = self._of_kind(FAMILIES).get(namespace)
@@ -199,22 +200,25 @@ class Registry:
                 found = [family.spec(env_id) for env_id in ids] if family is not None else []
             except Exception:  # noqa: BLE001, S112 - a broken family must not hide the other ids
                 continue
-            yield from (self._sourced(namespace, spec) for spec in found if spec is not None)
+            source = self._source_of(namespace)
+            yield from (_sourced(spec, source) for spec in found if spec is not None)
 
     def make(self, kind: Kind[Any], spec_id: str, **kwargs: Any) -> Any:
         """Make the object that an id names; it raises as ``find`` and ``Spec.make`` do."""
         return self.find(kind, spec_id).make(**kwargs)
 
 
+def _sourced(spec: S, source: str) -> S:
+    """Return a spec with another source; ``dataclasses.replace`` would check all of it again."""
+    copied = copy.copy(spec)
+    object.__setattr__(copied, "source", source)
+    return copied
+
+
 def _spellings(spec_id: str) -> list[str]:
     """Return an id; for a config path, also the id that it stands for."""
     is_path = "/" in spec_id.partition(":")[0]
     return [spec_id, spec_id.replace("/", ":", 1)] if is_path else [spec_id]
-
-
-def _refuse_twin(spec: Spec, others: Iterable[Spec]) -> None:
-    if any(other.kind == spec.kind and other.id == spec.id for other in others):
-        raise DuplicateIdError(_clash_message(spec, spec.source, spec.source))
 
 
 def _clash_message(spec: Spec, first: str, second: str) -> str:
