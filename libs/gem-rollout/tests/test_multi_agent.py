@@ -341,8 +341,9 @@ class TestMessages:
         env.broadcast_message("b", "all")
         assert env.shared_memory == [
             {"from": "a", "to": "b", "message": "hello"},
-            {"from": "b", "to": "a", "message": "all"},
+            {"from": "b", "to": ["a"], "message": "all"},
         ]
+        assert env.messages_to("a") == env.shared_memory[1:]
         assert env.messages_to("b") == [{"from": "a", "to": "b", "message": "hello"}]
 
     @pytest.mark.parametrize("names", [("a", "z"), ("z", "a")])

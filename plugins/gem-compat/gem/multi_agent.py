@@ -38,5 +38,7 @@ class MultiAgentEnv(multi_agent.MultiAgentEnv):
         super().send_message(from_agent, to_agent, message)
 
     def broadcast_message(self, from_agent: str, message: str) -> None:
-        """Send a message to each other present agent."""
+        """Send a message to each other present agent, each in an entry of its own."""
         super().broadcast_message(from_agent, message)
+        sent = self.shared_memory.pop()
+        self.shared_memory += [{**sent, "to": agent} for agent in sent["to"]]

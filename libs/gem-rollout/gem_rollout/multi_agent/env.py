@@ -8,6 +8,7 @@ checks of joint actions, flags and returns of each agent, agents that join and l
 import functools
 import random
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self, overload
 
@@ -160,8 +161,12 @@ class MultiAgentEnv(SeededEnv, ABC):
         self.rewards: dict[str, float] = {}
         """The rewards of the last step."""
         self.infos: dict[str, Info] = {}
-        self.shared_memory: list[dict[str, str]] = []
-        """Messages as dicts of ``from``, ``to`` and ``message``, the oldest first."""
+        self.shared_memory: list[dict[str, Any]] = []
+        """Messages as dicts of ``from``, ``to`` (an agent, or a list of agents) and ``message``, the
+        oldest first. Messages may be added, but not removed."""
+        self._inboxes: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+        self._sorted_messages = 0
+        """How many messages are in the inboxes of their receivers."""
         self.global_context = ""
         self._returns: dict[str, float] = {}
 
@@ -395,10 +400,14 @@ class MultiAgentEnv(SeededEnv, ABC):
         """
         if sender not in self.agents:
             self.send_message(sender, sender, message)
-        for agent in self.agents:
-            if agent != sender:
-                self.send_message(sender, agent, message)
+        others = [agent for agent in self.agents if agent != sender]
+        self.shared_memory.append({"from": sender, "to": others, "message": message})
 
-    def messages_to(self, agent: str) -> list[dict[str, str]]:
+    def messages_to(self, agent: str) -> list[dict[str, Any]]:
         """Return the messages to an agent, the oldest first."""
-        return [message for message in self.shared_memory if message["to"] == agent]
+        for message in self.shared_memory[self._sorted_messages :]:
+            to = message["to"]
+            for receiver in [to] if isinstance(to, str) else to:
+                self._inboxes[receiver].append(message)
+        self._sorted_messages = len(self.shared_memory)
+        return list(self._inboxes.get(agent, ()))
