@@ -1,7 +1,7 @@
 """Curricula: how the environments of a mixture share the episodes while a model learns.
 
-A curriculum is a ``Sampler`` of gem_rollout whose state can be saved in a checkpoint. It depends only
-on the episodes that it was updated with and draws no random numbers, so a resumed run continues
+A curriculum is a ``Sampler`` of gem_rollout whose state can be saved in a checkpoint. It depends
+on nothing but the episodes it was updated with and draws no random numbers, so a resumed run goes on
 exactly as the original would have. Levels of one game are ordinary sources of a mixture, in the
 order in which they are written.
 

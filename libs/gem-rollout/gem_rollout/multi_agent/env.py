@@ -162,8 +162,8 @@ class MultiAgentEnv(SeededEnv, ABC):
         """The rewards of the last step."""
         self.infos: dict[str, Info] = {}
         self.shared_memory: list[dict[str, Any]] = []
-        """Messages as dicts of ``from``, ``to`` (an agent, or a list of agents) and ``message``, the
-        oldest first. Messages may be added, but not removed."""
+        """Messages as dicts of ``from``, ``to`` (one agent or a list) and ``message``, the oldest
+        first. Messages may be added, but not removed."""
         self._inboxes: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
         self._sorted_messages = 0
         """How many messages are in the inboxes of their receivers."""
