@@ -9,7 +9,6 @@ from cli import gem
 
 from gem_core.errors import ConfigError, UnknownIdError, UnknownKwargError
 from gem_core.factory import make_factory
-from gem_rollout.commands.overrides import with_executor
 from gem_rollout.episodes.executor import executor_of
 from gem_rollout.records.store import read_trajectories
 
@@ -34,18 +33,8 @@ def test_a_run_in_worker_processes_has_the_same_episodes(tmp_path: Path) -> None
     """In steps, and whole."""
     here = ran(tmp_path / "here")
     for play in ("steps", "auto"):
-        words = ["executor=processes", "processes.size=1", f"executor.play={play}"]
+        words = ["executor=processes", "executor.size=1", f"executor.play={play}"]
         assert ran(tmp_path / play, *words) == here
-
-
-def test_the_name_of_the_executor_stands_for_the_key() -> None:
-    """``ray.address=`` is ``executor.address=`` after ``executor=ray``, and only then."""
-    assert with_executor(["executor=ray", "ray.address=auto", "+ray.resources.gpu=1"]) == [
-        "executor=ray",
-        "executor.address=auto",
-        "+executor.resources.gpu=1",
-    ]
-    assert with_executor(["ray.address=auto"]) == ["ray.address=auto"]
 
 
 @pytest.mark.parametrize(

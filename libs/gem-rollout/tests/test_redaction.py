@@ -29,7 +29,6 @@ from gem_core.specs import (
 )
 from gem_rollout import Trajectory, TrajectoryFile, Turn, read_trajectories
 from gem_rollout.commands import CommandKeys, HydraCommand
-from gem_rollout.commands.signatures import parameters_of
 from gem_rollout.records.redaction import (
     HIDDEN,
     declared_by,
@@ -325,7 +324,7 @@ class TestDeclarations:
             (spec.id, name): parameter_types(spec.load())[name]
             for spec in specs
             if spec.source
-            for name in parameters_of(spec)
+            for name in spec.parameters()
             if redact({name: "x"}) != {name: "x"}
         }
         assert {("openai", "api_key"), ("vllm", "api_key")} <= set(found)

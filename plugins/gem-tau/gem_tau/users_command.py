@@ -154,24 +154,11 @@ def _users(job: Job[UsersKeys]) -> int:
     return 1 if all(len(tally.faults) == len(tally.outcomes) for tally in tallies) else 0
 
 
-def _prepare(overrides: list[str]) -> list[str]:
-    """Return the overrides such that a user may have parameters, whatever its id."""
-    return [_prepared(override) for override in overrides]
-
-
-def _prepared(override: str) -> str:
-    key, _, value = override.partition("=")
-    if key == "user" and not value.startswith("{"):
-        return f"user.id={value}"
-    return f"++{override}" if key.partition(".")[0] == "user" else override
-
-
 command = HydraCommand(
     "tau users",
     _users,
     UsersKeys,
     agents=None,
-    prepare=_prepare,
     examples=[
         "gem-core tau users tau:Retail-Sample user=scripted",
         "gem-core tau users tau:Retail-Sample user=openai user.model=NAME episodes=50 samples=4",

@@ -17,14 +17,13 @@ from typing import Any, ClassVar
 
 import click
 import hydra
-from hydra.errors import HydraException, OverrideParseException
+from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from gem_core.errors import ConfigError, GemError
 from gem_core.options import message_of
-from gem_rollout.commands.overrides import unreadable
 from gem_rollout.records.redaction import HIDDEN, hide, redact, redact_words, remembered, secrets_in
 from gem_rollout.records.store import private
 
@@ -126,8 +125,6 @@ def compose(
             hydra.main(version_base="1.3", config_path=None, config_name=store)(task)()
     except GemError:
         raise
-    except OverrideParseException as error:
-        raise unreadable(str(error.override)) from error
     except (HydraException, OmegaConfBaseException, ValueError, RecursionError) as error:
         raise ConfigError(_message(error)) from error
     except OSError as error:
