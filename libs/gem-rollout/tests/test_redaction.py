@@ -498,7 +498,7 @@ def test_a_part_of_the_configuration_that_does_not_exist_is_an_error(tmp_path):
         ("agent.servers={api_key: [planted-f6", "The value of 'agent.servers' cannot be parsed."),
         ("agent.pin=(hidden)", "The value of 'agent.pin' was not recorded, as it is secret."),
         ("agent.limit={token: planted-f6}", "agent.vault.limit: Input should be a valid integer"),
-        ("agent.pin=[planted-f6]", "agent.vault.pin: Input should be a valid string"),
+        ("agent.pin=[planted-f6]", "agent.vault.pin takes a text."),
         ("agent=[{id: vault, pin: planted-f6}]", "agent= takes ids"),
     ],
 )

@@ -15,10 +15,11 @@ from gem_core.plugins import default_registry
 from gem_core.registry import Registry
 from gem_core.specs import AGENTS, ENVS, TOOLS, WRAPPERS, AgentSpec, Spec
 from gem_rollout.commands import agent_makers
+from gem_rollout.commands.chosen import Group
 from gem_rollout.commands.completion import complete
 from gem_rollout.commands.environments import named_specs
 from gem_rollout.commands.suites import BUILT_IN, SUITES
-from gem_rollout.commands.words import Grammar, Group
+from gem_rollout.commands.words import Grammar
 
 GUESS = "env=game/GuessTheNumber-v0-easy"
 GRAMMAR = Grammar(
@@ -153,7 +154,7 @@ def test_a_word_that_cannot_be_used_is_refused_with_near_names(subtests):
             GRAMMAR.overrides(typed)
 
 
-TEXTS = ["a=b", "a\nb", "it's", 'say "a"', "f(x)", "a,b", "#1!", "x\\'", "12", "1e3", "true"]
+TEXTS = ["a=b", "a\nb", "it's", 'say "a"', "f(x)", "a,b", "#1!", "x\\'", "12", "1e3", "true", "[a]"]
 
 
 @pytest.mark.parametrize("text", TEXTS)

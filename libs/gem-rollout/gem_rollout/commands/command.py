@@ -30,9 +30,10 @@ from gem_core.plugins import default_registry
 from gem_core.specs import AGENTS, ENVS, TOOLS, WRAPPERS, Kind, load_entry_point
 from gem_rollout.answer_instruction import DEFAULT, KEY
 from gem_rollout.commands.agents import unusable
+from gem_rollout.commands.chosen import Group
 from gem_rollout.commands.completion import complete, description_of
 from gem_rollout.commands.composition import WITHOUT_SECRETS, compose, printed_flags
-from gem_rollout.commands.words import Grammar, Group
+from gem_rollout.commands.words import Grammar
 from gem_rollout.episodes.executor import EXECUTOR
 from gem_rollout.records.redaction import declared_by, hide, remembered, secrets_in, typed
 
@@ -249,7 +250,7 @@ class HydraCommand(click.Command):
             with formatter.section(f"{kind.name.capitalize()}, {name}="):
                 specs = default_registry().list(kind)
                 formatter.write_dl([(spec.id, spec.description) for spec in specs])
-                formatter.write_text(f"'gem-core show ID --kind {kind.id}' lists the parameters.")
+                formatter.write_text("'gem-core show ID' lists the parameters.")
         super().format_options(ctx, formatter)
 
     def _complete(

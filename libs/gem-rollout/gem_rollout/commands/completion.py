@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from click.shell_completion import CompletionItem
 from pydantic.fields import FieldInfo
 
-from gem_core.config import parameter_types
 from gem_core.errors import GemError
 from gem_core.notices import results_alone
 from gem_core.plugins import default_registry
@@ -48,9 +47,14 @@ def _keys(grammar: Grammar, typed: Sequence[str], start: str) -> Iterator[tuple[
     """Yield keys with their descriptions; of a longer name, what is before the next dot."""
     names = {f"{name}.": "" for name in grammar.groups}
     names |= {f"{name}=": description_of(one) for name, one in grammar.fields.items()}
-    for place, spec in grammar.places(typed, start):
+    chosen = grammar.places(typed, start)
+    for place, spec in chosen.specs.items():
         with contextlib.suppress(GemError), results_alone():
-            names |= {f"{place}.{name}=": "" for name in spec.parameters()}
+            full = {f"{place}.{name}=" for name in spec.parameters()}
+            short = {one.replace(place, "agent", 1) for one in full}
+            names |= dict.fromkeys(
+                full | {one for one in short if chosen.full_name(one) in full}, ""
+            )
     parts = {name.partition(".")[0] for name in grammar.fields if "." in name}
     names |= {f"{name}=": "" for name in grammar.keys if name not in {*grammar.fields, *parts}}
     offered = dict[str, str]()
@@ -80,10 +84,9 @@ def _values(
         for spec in default_registry().list(kinds[group], f"{value[cut:]}*"):
             yield f"{key}={value[:cut]}{spec.id}", spec.description
         return
-    annotation = grammar.fields[key].annotation if key in grammar.fields else None
-    for place, spec in grammar.places(typed, key):
-        with contextlib.suppress(GemError), results_alone():
-            annotation = parameter_types(spec.load()).get(key.removeprefix(f"{place}."), annotation)
+    annotation = None
+    with contextlib.suppress(GemError), results_alone():
+        annotation = grammar.type_of(key, grammar.places(typed, key))
     for one in alternatives(annotation):
         choices = {bool: ("true", "false"), types.NoneType: ("null",)}.get(one, ())
         if typing.get_origin(one) is typing.Literal:

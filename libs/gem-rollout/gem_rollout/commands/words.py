@@ -16,7 +16,6 @@ would not suggest near names or say how a value is quoted.
 """
 
 import contextlib
-import functools
 import re
 import shlex
 import types
@@ -25,90 +24,20 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import ChoiceSweep, Quote, QuotedString, ValueType
-from hydra.errors import HydraException
+from hydra.core.override_parser.types import Quote, QuotedString
 from pydantic.fields import FieldInfo
 
-from gem_core.config import parameter_types
-from gem_core.errors import ConfigError, GemError, UnknownKwargError, near_names
-from gem_core.hydra_source import option_key
+from gem_core.errors import ConfigError, GemError, near_names
 from gem_core.plugins import default_registry
-from gem_core.specs import Kind, Spec, check_kwargs
+from gem_rollout.commands.chosen import Chosen, Group, Word, parsed
 from gem_rollout.commands.suites import SUITES, Suite
 from gem_rollout.records.redaction import HIDDEN, redact_words, typed
 
-__all__ = ["Grammar", "Group", "Word", "alternatives"]
+__all__ = ["Grammar", "alternatives"]
 
 _LONGEST_SHOWN = 500
 """Characters of a value that a message repeats."""
-
-
-@dataclass(frozen=True)
-class Group:
-    """A key of a command that takes ids.
-
-    Args:
-        kind: The kind of its options.
-        default: The options that it has by default.
-        keys: Keys of the command in the same place of the configuration.
-    """
-
-    kind: Kind[Any]
-    default: Sequence[str] = ()
-    keys: Collection[str] = ()
-
-
-@dataclass(frozen=True)
-class Word:
-    """An override.
-
-    Args:
-        sign: ``+``, ``++``, ``~``, or nothing.
-        key: The key or group.
-        package: Where Hydra puts the options of the group, if it was typed: ``key@package``.
-        text: The value as it was typed; None if there is none: ``~key``.
-        value: The value that Hydra's parser found in the text.
-        is_list: Whether the text has several values, such as ``1,2``, for ``--multirun``.
-    """
-
-    sign: str
-    key: str
-    package: str | None
-    text: str | None
-    value: Any
-    is_list: bool = False
-
-    @property
-    def name(self) -> str:
-        """The key with its package."""
-        return self.key if self.package is None else f"{self.key}@{self.package}"
-
-    def __str__(self) -> str:
-        """Return the word for Hydra."""
-        return f"{self.sign}{self.name}" + ("" if self.text is None else f"={self.text}")
-
-
-@functools.cache
-def _parser() -> OverridesParser:
-    return OverridesParser.create()
-
-
-def _parsed(text: str) -> Word | None:
-    """Return a word; None if it cannot be parsed."""
-    try:
-        found = _parser().parse_override(text)
-    except (HydraException, RecursionError):
-        return None
-    head, equals, value = text.partition("=")
-    return Word(
-        sign=head[: len(head) - len(head.lstrip("+~"))],
-        key=found.key_or_group,
-        package=found.package,
-        text=value if equals else None,
-        value=found._value,  # noqa: SLF001 - value() does not keep quotes
-        is_list=found.value_type is ValueType.SIMPLE_CHOICE_SWEEP,
-    )
+_QUOTE = "needs quotes within the quotes of the shell:"
 
 
 @dataclass(frozen=True)
@@ -142,23 +71,33 @@ class Grammar:
 
         Raises:
             ConfigError: A word cannot be parsed, a key does not exist, environments are given in
-                two ways, or a number is given where a text is wanted.
+                two ways, or something else is given where a text is wanted.
             UnknownIdError: There is no such environment, agent, tool, wrapper or option of a group.
             UnknownKwargError: An environment, an agent or an option does not take the parameter.
         """
-        read = self._read(self._with_keys(words))
-        read = [self._in_mapping(word) for word in self._with_further(read)]
-        if not is_own:
-            self._check_keys(read)
-            chosen = self.chosen(read)
-            read = _with_full_names(read, chosen)
-            is_sweep = is_sweep or any(word.key == "hydra.mode" for word in read)
-            for word in read:
-                self._check_parameter(word, chosen)
-                self._check_text(word, chosen)
-                if word.is_list and not is_sweep:
-                    raise self._several_values(word, chosen)
+        read = self._with_further(self._read(self._with_keys(words)))
+        read = [self._in_mapping(word) for word in read]
+        if is_own:
+            return [*map(str, read)]
+        self._check_keys(read)
+        chosen = Chosen.by(read, self.groups)
+        read = [replace(word, key=chosen.full_name(word.key)) for word in read]
+        is_sweep = is_sweep or any(word.key == "hydra.mode" for word in read)
+        for word in read:
+            if word.package is None:
+                chosen.check(word.key, self.groups)
+            self._check_text(word, chosen)
+            if word.is_list and not is_sweep:
+                raise self._several_values(word, chosen)
         return [*map(str, read)]
+
+    def places(self, words: Sequence[str], key: str) -> Chosen:
+        """Return what is chosen so far where a key belongs to, while words are being typed."""
+        if "." in key:
+            with contextlib.suppress(GemError):
+                read = map(parsed, [*self._with_keys(words), f"{key}_=_"])
+                return Chosen.by([*filter(None, read)], self.groups)
+        return Chosen({})
 
     def _with_keys(self, words: Sequence[str]) -> list[str]:
         """Return the words with ``env=``, ``envs=`` or the subject before ids.
@@ -176,16 +115,16 @@ class Grammar:
         if not ids:
             return others
         if any(re.match(r"\+*envs?[=@]", word) for word in others):
+            given = " ".join(ids)
             raise ConfigError(
-                f"Environments are given twice: as {' '.join(ids)}, and by env= or envs=. Choose "
-                "one."
+                f"Environments are given twice: as {given}, and by env= or envs=. Choose one."
             )
         if len(ids) == 1 and not {"*", "?"} & set(ids[0]):
             return [f"env={ids[0].replace(':', '/', 1)}", *others]
         return [f"envs={_in_grammar(ids)}", *others]
 
     def _read(self, words: Iterable[str]) -> list[Word]:
-        read = [(word, _parsed(word)) for word in words]
+        read = [(word, parsed(word)) for word in words]
         found = [one for _, one in read if one is not None]
         for word, one in read:
             if one is None:
@@ -194,10 +133,10 @@ class Grammar:
 
     def _with_further(self, words: list[Word]) -> list[Word]:
         """Return the words after those of the suite, which they replace, and of the command."""
-        suites = [word.text or "" for word in words if word.key == "suite"]
+        suites = [word.text[1:] for word in words if word.key == "suite"]
         words = [word for word in words if word.key != "suite"]
-        values = {word.name: word.text or "" for word in words}
-        more = [*_words_of_suites(suites, values)]
+        values = {word.name: word.text[1:] for word in words}
+        more = [*_words_of_suite(suites, values)]
         more = [one for one in more if one.partition("=")[0] in self.keys]
         more += self.further(values) if self.further is not None else ()
         more = [one for one in more if one.partition("=")[0].lstrip("+") not in values]
@@ -238,164 +177,86 @@ class Grammar:
             is_known = any(f"{word.key}.".startswith(f"{one}.") for one in nested)
             if its and top != word.key and not word.sign and not is_known:
                 near = near_names(word.key.removeprefix(f"{top}."), its)
-                raise ConfigError(
-                    f"There is no key {word.key!r}.{near} {top} has: {', '.join(its)}."
-                )
+                names = ", ".join(its)
+                raise ConfigError(f"There is no key {word.key!r}.{near} {top} has: {names}.")
 
-    def chosen(self, words: Iterable[Word]) -> dict[str, Spec]:
-        """Return the specs that the words choose, by their places in the configuration.
-
-        Raises:
-            ConfigError: A value is not an id, an id is there twice, or parameters are set of which
-                no spec is chosen.
-            UnknownIdError: There is no such spec.
-        """
-        words = list(words)
-        found: dict[str, Spec] = {}
-        for word in words:
-            is_choice = word.key in self.groups and word.sign != "~"
-            if is_choice and not isinstance(word.value, dict):
-                found |= _placed(word, self.groups[word.key].kind)
-        for name, group in self.groups.items():
-            its = [word for word in words if word.key.startswith(f"{name}.")]
-            if its and not any(word.name == name for word in words):
-                specs = [default_registry().find(group.kind, one) for one in group.default]
-                found |= {_place(name, group.kind, spec): spec for spec in specs}
-                if not specs and not any(word.key == name for word in words):
-                    _check_own(its, group)
-        return found
-
-    def places(self, words: Sequence[str], key: str) -> Iterator[tuple[str, Spec]]:
-        """Yield the spec that a key may belong to, with its place, while words are being typed."""
-        if "." not in key:
-            return
-        chosen: dict[str, Spec] = {}
-        with contextlib.suppress(GemError):
-            read = map(_parsed, [*self._with_keys(words), f"{key}_=_"])
-            chosen = self.chosen(filter(None, read))
-        agents = [place for place in chosen if place.startswith("agent.")]
-        for place, spec in chosen.items():
-            if key.startswith(f"{place}.") or place.startswith(key):
-                yield place, spec
-            if [place] == agents and key.startswith("agent."):
-                yield "agent", spec
-
-    def _check_parameter(self, word: Word, chosen: Mapping[str, Spec]) -> None:
-        """Check a word that sets a parameter of a chosen spec."""
-        place, spec, name = parameter_of(word.key, chosen)
-        if spec is None or word.package is not None:
-            return
-        others = self.groups[place].keys if place in self.groups else ()
-        if name in others or (name == "weight" and place.startswith("mixture.")):
-            return
-        try:
-            check_kwargs(spec.load(), [name], f"{spec.kind} {spec.id!r}")
-        except UnknownKwargError as error:
-            if not others:
-                raise
-            near = near_names(name, others)
-            raise UnknownKwargError(
-                f"{error} Other keys in the same place:{near} {', '.join(others)}."
-            ) from None
-
-    def _check_text(self, word: Word, chosen: Mapping[str, Spec]) -> None:
-        """Check that a number is not given to a parameter that takes texts.
+    def _check_text(self, word: Word, chosen: Chosen) -> None:
+        """Check that a number or a list is not given where a text is wanted.
 
         Integers are allowed for the command's own keys, which read them as texts.
         """
-        place, spec, name = parameter_of(word.key, chosen)
-        if not isinstance(word.value, bool | float | (int if spec else bool)):
+        is_own = word.key in self.fields and chosen.of(word.key)[1] is None
+        is_text = isinstance(word.value, str | QuotedString) or word.value is None
+        if is_text or (is_own and type(word.value) is int) or word.is_list:
             return
-        wanted = self.fields[word.key].annotation if word.key in self.fields else None
-        if spec is not None and word.key == f"{place}.{name}":
-            wanted = parameter_types(spec.load()).get(name)
-        if set(alternatives(wanted)) - {types.NoneType} == {str}:
+        if set(alternatives(self.type_of(word.key, chosen))) - {types.NoneType} == {str}:
+            typed_key = self._as_text(word.key, word.text[1:], chosen)
             raise ConfigError(
-                f"{word.key} takes a text. Numbers, true and false need quotes within the quotes "
-                f"of the shell:{self._as_text(word.key, word.text or '', chosen)}"
+                f"{word.key} takes a text. What reads as a number, a list, true or false {_QUOTE}"
+                f"{typed_key}"
             )
 
-    def _unreadable(self, word: str, others: Iterable[Word]) -> ConfigError:
+    def type_of(self, key: str, chosen: Chosen) -> Any:
+        """Return the type of a key or of a parameter; None if it is not known."""
+        found = chosen.type_of(key)
+        return self.fields[key].annotation if found is None and key in self.fields else found
+
+    def _unreadable(self, word: str, others: list[Word]) -> ConfigError:
         """Return the error of a word that cannot be parsed."""
         key, _, text = word.partition("=")
         if HIDDEN in text:
             return ConfigError(
                 f"The value of {key!r} was not recorded, as it is secret. Give it again."
             )
-        chosen: dict[str, Spec] = {}
+        chosen = Chosen({})
         with contextlib.suppress(GemError):
-            chosen = self.chosen([*others, *filter(None, [_parsed(f"{key}=x")])])
-        brackets = " Are all brackets and quotes closed?" if text[:1] in tuple("[{('\"") else ""
+            chosen = Chosen.by([*others, *filter(None, [parsed(f"{key}=x")])], self.groups)
+        is_open = text[:1] in tuple("[{('\"")  # what is within may be secret
+        closed = " Are all brackets and quotes closed?" if is_open else ""
         return ConfigError(
-            f"The value of {key!r} cannot be parsed.{brackets} A text with special characters "
-            f"needs quotes within the quotes of the shell:{self._as_text(key, text, chosen)}"
+            f"The value of {key!r} cannot be parsed.{closed} A text with special characters "
+            f"{_QUOTE}{self._as_text(key, '...' if is_open else text, chosen)}"
         )
 
-    def _several_values(self, word: Word, chosen: Mapping[str, Spec]) -> ConfigError:
-        text, is_choice = word.text or "", word.key in self.groups
+    def _several_values(self, word: Word, chosen: Chosen) -> ConfigError:
+        text, is_choice = word.text[1:], word.key in self.groups
         listed = text if is_choice or self._can_show(word.name, text, chosen) else "..."
-        as_list = shlex.quote(f"{word.name}=[{listed}]")
-        advice = f"Add -m to run once for each, or write {as_list} for a list."
-        if not is_choice:
-            advice += " A text needs quotes within the quotes of the shell:"
-            advice += self._as_text(word.name, text, chosen)
-        return ConfigError(f"{word.name} has several values. {advice}")
+        advice = f"write {shlex.quote(f'{word.name}=[{listed}]')} for a list."
+        as_text = "" if is_choice else f" A text {_QUOTE}{self._as_text(word.name, text, chosen)}"
+        return ConfigError(
+            f"{word.name} has several values. Add -m to run once for each, or {advice}{as_text}"
+        )
 
-    def _as_text(self, key: str, text: str, chosen: Mapping[str, Spec]) -> str:
+    def _as_text(self, key: str, text: str, chosen: Chosen) -> str:
         """Return a line with what to type in a shell so that a value is read as a text."""
         shown = text if self._can_show(key, text, chosen) else "..."
         return "\n  " + shlex.quote(f"{key}={QuotedString(shown, Quote.double).with_quotes()}")
 
-    def _can_show(self, key: str, text: str, chosen: Mapping[str, Spec]) -> bool:
+    def _can_show(self, key: str, text: str, chosen: Chosen) -> bool:
         """Return whether a message may have a value: it is short, and known not to be secret."""
-        name = _full_name(key.lstrip("+"), chosen)
-        _, spec, _ = parameter_of(name, chosen)
-        if len(text) > _LONGEST_SHOWN or text[:1] in tuple("[{"):
-            return False
-        if spec is None and name not in self.fields:
-            return False
-        config: dict[str, Any] = {}
-        for place, one in chosen.items():
-            inner = config
-            for part in place.split("."):
-                inner = inner.setdefault(part, {})
-            inner["id"] = one.id
+        name = chosen.full_name(key.lstrip("+"))
+        is_known = name in self.fields or chosen.of(name)[1] is not None
         word = f"{name}={QuotedString(text, Quote.double).with_quotes()}"
-        return redact_words([word], config) == [word]
+        is_short = len(text) <= _LONGEST_SHOWN
+        return is_short and is_known and redact_words([word], chosen.config()) == [word]
 
 
-def _check_own(words: Iterable[Word], group: Group) -> None:
-    """Check words that belong to a group of which nothing is chosen."""
-    for word in words:
-        name, parameter, *_ = word.key.split(".")
-        if not word.sign and parameter not in group.keys:
-            several = "; with several, 'envs=[{id: ID, NAME: VALUE}, ID]'" if name == "env" else ""
-            raise ConfigError(f"{word.key} needs {name}=ID{several}.")
-
-
-def parameter_of(key: str, chosen: Mapping[str, Spec]) -> tuple[str, Spec | None, str]:
-    """Return the place and the spec that a key belongs to, and the parameter; None if none."""
-    place = next((one for one in chosen if key.startswith(f"{one}.")), "")
-    return place, chosen.get(place), key.removeprefix(f"{place}.").partition(".")[0]
-
-
-def _words_of_suites(ids: Sequence[str], values: Collection[str]) -> Iterator[str]:
-    """Yield the settings of a suite as words.
+def _words_of_suite(ids: Sequence[str], values: Collection[str]) -> Iterator[str]:
+    """Yield the environments and settings of a suite as words.
 
     Raises:
         ConfigError: Environments are also given in another way, or two suites are given.
         UnknownIdError: There is no such suite.
     """
-    if not ids:
-        return
-    if len(ids) > 1 or any(key.startswith(("env", "mixture")) for key in values):
+    if len(ids) > 1 or (ids and any(key.startswith(("env", "mixture")) for key in values)):
         raise ConfigError(
             "Environments are given twice: a suite has its own. Choose one suite=, or the "
             "environments without a suite."
         )
-    suite: Suite = default_registry().find(SUITES, ids[0]).make()
-    for key, value in {"envs": list(suite.envs), **suite.settings}.items():
-        yield f"{key}={_in_grammar(value)}"
+    for one in ids:
+        suite: Suite = default_registry().find(SUITES, one).make()
+        for key, value in {"envs": list(suite.envs), **suite.settings}.items():
+            yield f"{key}={_in_grammar(value)}"
 
 
 def _in_grammar(value: Any) -> str:
@@ -407,60 +268,6 @@ def _in_grammar(value: Any) -> str:
     if isinstance(value, Sequence):
         return "[" + ",".join(map(_in_grammar, value)) + "]"
     return typed(value)
-
-
-def _placed(word: Word, kind: Kind[Any]) -> dict[str, Spec]:
-    """Return the specs that a word chooses, by place; none for a choice that a sweep makes."""
-    specs = [default_registry().find(kind, one) for one in _ids(word)]
-    if not kind.several or word.package is not None:
-        return {word.package or word.key: specs[0]} if len(specs) == 1 else {}
-    return {_place(word.key, kind, spec): spec for spec in specs}
-
-
-def _place(name: str, kind: Kind[Any], spec: Spec) -> str:
-    return f"{name}.{option_key(spec.id)}" if kind.several else name
-
-
-def _ids(word: Word) -> list[str]:
-    """Return the ids that a word chooses."""
-    choices = word.value.list if isinstance(word.value, ChoiceSweep) else [word.value]
-    found = [_unquoted(one) for choice in choices for one in _listed(choice)]
-    if any(isinstance(one, dict | list) for one in found):
-        raise ConfigError(
-            f"{word.key}= takes ids, such as {word.key}=[A,B]; got {word}. Parameters are "
-            f"{word.key}.NAME=VALUE, or {word.key}.A.NAME=VALUE for one of several."
-        )
-    if word.key == "agent" and None in found:
-        raise ConfigError(f"{word}: null is not an agent. The agent that says nothing is 'silent'.")
-    ids = [str(one) for one in found if isinstance(one, str | int | float)]
-    plain = [one.replace("/", ":", 1) for one in ids]
-    twice = next((one for index, one in enumerate(plain) if one in plain[:index]), None)
-    if isinstance(word.value, list) and twice is not None:
-        raise ConfigError(f"{word}: {twice!r} is there twice; name it once.")
-    return ids
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
-def _unquoted(value: Any) -> Any:
-    return value.text if isinstance(value, QuotedString) else value
-
-
-def _with_full_names(words: Iterable[Word], chosen: Mapping[str, Spec]) -> list[Word]:
-    """Return the words in which parameters of the only agent have its name."""
-    return [replace(word, key=_full_name(word.key, chosen)) for word in words]
-
-
-def _full_name(key: str, chosen: Mapping[str, Spec]) -> str:
-    """Return ``agent.ID.NAME`` for ``agent.NAME`` if there is one agent without a name given."""
-    agents = [(place, one) for place, one in chosen.items() if place.startswith("agent.")]
-    if len(agents) != 1 or not key.startswith("agent."):
-        return key
-    place, spec = agents[0]
-    is_named = place != f"agent.{option_key(spec.id)}" or f"{key}.".startswith(f"{place}.")
-    return key if is_named else key.replace("agent.", f"{place}.", 1)
 
 
 def alternatives(annotation: Any) -> Iterator[Any]:

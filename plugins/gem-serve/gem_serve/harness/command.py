@@ -214,7 +214,7 @@ def _gateway(keys: HarnessKeys) -> Iterator[GatewayClient]:
         yield GatewayClient(keys.gateway)
         return
     engine = {"kind": keys.engine_kind, "model": keys.model}
-    with GatewayThread(keys.engine, engine=engine) as gateway:
+    with GatewayThread(keys.engine or "", engine=engine) as gateway:
         yield gateway.admin
 
 
