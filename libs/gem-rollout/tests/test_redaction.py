@@ -295,11 +295,6 @@ class TestDeclarations:
             "agent.vault.limit=3",
         ]
 
-    def test_the_words_of_a_command_may_set_parameters_of_a_part(self):
-        words = ["harness", "--set", "pin=planted", "--set", "level=2"]
-        shown = ["harness", "--set", "pin=(hidden)", "--set", "level=2"]
-        assert redact_words(words, {"id": "redaction:Door"}) == shown
-
     def test_the_keys_of_a_command_declare_secrets(self):
         config = {"phrase": "planted", "inner": {"pin": "planted"}, "name": "planted"}
         shown = {"phrase": HIDDEN, "inner": {"pin": HIDDEN}, "name": "planted"}

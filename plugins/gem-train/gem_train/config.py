@@ -82,7 +82,7 @@ class SamplingConfig(_Part):
     server: str | None = None
     """Base URL of a vLLM server, including /v1; null for vLLM in this process."""
     vllm: dict[str, Any] = {}
-    """Arguments of vLLM's engine in this process: +sampling.vllm.gpu_memory_utilization=0.4."""
+    """Arguments of vLLM's engine in this process: sampling.vllm.gpu_memory_utilization=0.4."""
     max_gap: float | None = Field(default=0.1, gt=0)
     """Largest mean difference between the log-probabilities of sampler and learner in nats; above
     it the run stops before the update. Null for no limit."""
@@ -212,7 +212,7 @@ class TrainConfig(_Part):
     attn_implementation: str | None = None
     """The attention of transformers: sdpa, eager, flash_attention_2, ...; null for its default."""
     compile: dict[str, Any] | None = None
-    """Arguments of torch.compile for the learner's forward pass, such as +compile.mode=default;
+    """Arguments of torch.compile for the learner's forward pass, such as compile.mode=default;
     null to not compile it."""
     threads: int | None = Field(default=None, ge=1)
     """Most threads of torch; small passes use one. Null for torch's default."""
@@ -261,7 +261,7 @@ class TrainConfig(_Part):
         contradictions = {
             "sampling.server and sampling.vllm need sampling.engine=vllm": not is_vllm
             and (sampling.server is not None or sampling.vllm),
-            "sampling.engine=vllm receives adapters only: set lora, such as +lora.r=16": is_vllm
+            "sampling.engine=vllm receives adapters only: set lora, such as lora.r=16": is_vllm
             and self.lora is None,
             "sampling.vllm has arguments of vLLM in this process; those of a server belong to its "
             "command line": sampling.server is not None and sampling.vllm,

@@ -65,7 +65,7 @@ class SFTKeys(SFTConfig):
     threads: int | None = Field(default=None, ge=1)
     """Most threads of torch; null for torch's default."""
     lora: dict[str, Any] | None = None
-    """Parameters of peft's LoraConfig, to train adapters only: +lora.r=16."""
+    """Parameters of peft's LoraConfig, to train adapters only: lora.r=16."""
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass to save memory."""
     trajectories: str | None = None
@@ -153,7 +153,7 @@ command = HydraCommand(
         "gem-core make-model 'game:GuessTheNumber*' out=tiny",
         "gem-core train sft model=tiny game:GuessTheNumber-v0-easy skill=0.4 out=runs/warm",
         "gem-core train sft model=tiny 'game:*-easy' skill=[0,0.5,1] steps=1000 lr=6e-4",
-        "gem-core train sft model=NAME math:Sample tools=[python] epochs=3 lr=1e-5 +lora.r=16",
+        "gem-core train sft model=NAME math:Sample tools=[python] epochs=3 lr=1e-5 lora.r=16",
         "gem-core train sft model=NAME trajectories=runs/mine only_successes=true lr=1e-5",
         "gem-core train algo=rebn game:GuessTheNumber-v0-easy model=runs/warm/model optim.lr=1e-3",
     ],
