@@ -85,7 +85,7 @@ def test_show_finds_what_is_not_an_environment():
     assert "repeat" in ok("show", "scripted")
     assert "repeat" in ok("show", "scripted", "--kind", "agents")
     assert "Did you mean 'scripted'" in gem("show", "scriptd").stderr
-    assert "Add --kind " in gem("show", "processes").stderr
+    assert "Add --kind suites or --kind wrappers" in gem("show", "tools").stderr
 
 
 def test_the_kinds_themselves_are_listed():

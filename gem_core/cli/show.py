@@ -67,7 +67,7 @@ def _find(spec_id: str, kind: str | None) -> Spec:
         return registry.find(registry.kind(kind), spec_id)  # type: ignore[no-any-return]
     found = registry.named(spec_id)
     if len(found) > 1:
-        choices = " or ".join(f"--kind {one.kind.id}" for one in found)
+        choices = " or ".join(sorted(f"--kind {one.kind.id}" for one in found))
         raise ConfigError(f"{spec_id!r} is there in several kinds. Add {choices}.")
     ids = [] if found else [one.id for of in registry.kinds() for one in registry.list(of)]
     if near := near_names(spec_id, ids):

@@ -31,7 +31,10 @@ GRAMMAR = Grammar(
         "wrappers": Group(WRAPPERS),
     },
     fields={
-        **{name: FieldInfo() for name in ("optim.lr", "optim.stop", "seed", "episodes")},
+        **{
+            name: FieldInfo(annotation=int)
+            for name in ("optim.lr", "optim.stop", "seed", "episodes")
+        },
         "lora": FieldInfo(annotation=dict[str, int] | None, default=None),
         "user": FieldInfo(annotation=dict[str, int], default={"id": "scripted"}),
     },
@@ -144,6 +147,8 @@ WRONG = [
     (["suite=quik"], UnknownIdError, "Did you mean 'quick'"),
     (["math:*", "env.shuffle=false"], ConfigError, r"env.shuffle needs env=ID; with several, 'e"),
     (["agent.actions=[a]"], ConfigError, "agent.actions needs agent=ID."),
+    (["seed=1,2"], ConfigError, r"seed has several values. Add -m to run once for each\.$"),
+    (["agent=oracle,random"], ConfigError, r"for each, or write 'agent=\[oracle,random\]' for a l"),
     (["seed", "=", "3"], ConfigError, "without spaces around"),
 ]
 

@@ -219,13 +219,17 @@ class Grammar:
         )
 
     def _several_values(self, word: Word, chosen: Chosen) -> ConfigError:
-        text, is_choice = word.text[1:], word.key in self.groups
-        listed = text if is_choice or self._can_show(word.name, text, chosen) else "..."
-        advice = f"write {shlex.quote(f'{word.name}=[{listed}]')} for a list."
-        as_text = "" if is_choice else f" A text {_QUOTE}{self._as_text(word.name, text, chosen)}"
-        return ConfigError(
-            f"{word.name} has several values. Add -m to run once for each, or {advice}{as_text}"
-        )
+        annotation = self.type_of(word.key, chosen)
+        known = () if annotation is None else [*alternatives(annotation)]
+        is_choice, text = word.key in self.groups, word.text[1:]
+        advice = ""
+        if is_choice or not known or any(map(typing.get_origin, known)):
+            listed = text if is_choice or self._can_show(word.name, text, chosen) else "..."
+            advice += f", or write {shlex.quote(f'{word.name}=[{listed}]')} for a list"
+        advice += "."
+        if not is_choice and (not known or str in known):
+            advice += f" A text {_QUOTE}{self._as_text(word.name, text, chosen)}"
+        return ConfigError(f"{word.name} has several values. Add -m to run once for each{advice}")
 
     def _as_text(self, key: str, text: str, chosen: Chosen) -> str:
         """Return a line with what to type in a shell so that a value is read as a text."""
