@@ -121,7 +121,7 @@ def test_an_id_that_is_given_twice_is_an_error(word):
 
 @pytest.mark.slow
 def test_options_that_hydra_refuses_are_errors_of_the_configuration(capsys):
-    for words in (["--resolve"], ["-m", "--cfg", "job"], ["--config-dir", "/nowhere"]):
+    for words in (["-m", "--cfg", "job"], ["--config-dir", "/nowhere"]):
         with pytest.raises(ConfigError):
             invoke(print, GUESS, *words)
 

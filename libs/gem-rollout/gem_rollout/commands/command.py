@@ -32,7 +32,7 @@ from gem_rollout.answer_instruction import DEFAULT, KEY
 from gem_rollout.commands.agents import unusable
 from gem_rollout.commands.chosen import Group
 from gem_rollout.commands.completion import complete, description_of
-from gem_rollout.commands.composition import WITHOUT_SECRETS, compose, printed_flags
+from gem_rollout.commands.composition import WITHOUT_SECRETS, compose, flag_words
 from gem_rollout.commands.words import Grammar
 from gem_rollout.episodes.executor import EXECUTOR
 from gem_rollout.records.redaction import declared_by, hide, remembered, secrets_in, typed
@@ -130,8 +130,6 @@ _FLAGS = [
         type=click.Choice(["job", "hydra", "all"]),
         help="Print the composed configuration and exit.",
     ),
-    click.Option(["--resolve"], is_flag=True, help="With --cfg: resolve interpolations."),
-    click.Option(["--package"], help="With --cfg: print this part only."),
     click.Option(
         ["--info"], help="Print what Hydra composes from, and exit: defaults, plugins, ..."
     ),
@@ -286,8 +284,7 @@ class HydraCommand(click.Command):
 
         typed_keys = [override.partition("=")[0] for override in overrides]
         hidden = [word for word in WITHOUT_SECRETS if word.partition("=")[0] not in typed_keys]
-        words_of_flags = _flag_words(printed_flags(flags))
-        compose(task, store, [program, *words_of_flags, *hidden, *overrides], flags)
+        compose(task, store, [program, *flag_words(flags), *hidden, *overrides], flags)
         return max(statuses, default=0)
 
     def _node(self) -> dict[str, Any]:
@@ -386,15 +383,6 @@ def _check_out(value: str) -> None:
         raise ConfigError(
             f"out={value}: out is a folder, and the episodes are in its trajectories.jsonl."
         )
-
-
-def _flag_words(flags: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in flags.items():
-        option = f"--{name.replace('_', '-')}"
-        if value is True:
-            yield option
-        elif value:
-            yield from (option, value)
 
 
 def _defaults(model: type[pydantic.BaseModel]) -> dict[str, Any]:
