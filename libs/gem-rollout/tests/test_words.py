@@ -96,6 +96,8 @@ def test_a_word_may_be_shorter_than_what_hydra_reads(typed, read):
         ["+agent@agent.one=scripted", "agent.one.actions=[a]"],
         ["agent=random", "+agent@agent.one=scripted", "agent.one.actions=[a]"],
         ["optim.lr=1", "optim.stop.after=2", "+optim.new=3"],
+        ["agent=words-vault", "agent.words_vault.name=choice(a,b)"],
+        ["agent=words-vault", "agent.words_vault.name=null", "agent.words_vault.name=a b:c"],
         ["agent=words-vault", "agent.words_vault.name='12'", "agent.words_vault.size=12"],
     ],
 )

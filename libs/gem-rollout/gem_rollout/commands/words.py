@@ -186,14 +186,13 @@ class Grammar:
         Integers are allowed for the command's own keys, which read them as texts.
         """
         is_own = word.key in self.fields and chosen.of(word.key)[1] is None
-        is_text = isinstance(word.value, str | QuotedString) or word.value is None
-        if is_text or (is_own and type(word.value) is int) or word.is_list:
+        is_whole = type(word.value) is int
+        if (is_own and is_whole) or not isinstance(word.value, bool | int | float | list | dict):
             return
         if set(alternatives(self.type_of(word.key, chosen))) - {types.NoneType} == {str}:
-            typed_key = self._as_text(word.key, word.text[1:], chosen)
             raise ConfigError(
                 f"{word.key} takes a text. What reads as a number, a list, true or false {_QUOTE}"
-                f"{typed_key}"
+                + self._as_text(word.key, word.text[1:], chosen)
             )
 
     def type_of(self, key: str, chosen: Chosen) -> Any:
