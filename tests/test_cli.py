@@ -372,6 +372,7 @@ def test_wrong_values_are_one_clear_line(tmp_path):
     [
         ("episodes=many", "episodes: Input should be a valid integer"),
         ("episodes=-3", "episodes: Input should be greater than or equal to 1"),
+        ("progress=loud", "progress: Input should be 'auto', 'live', 'lines' or 'off'"),
         ("seed=-1", "seed: Input should be greater than or equal to 0"),
         ("epsodes=3", "There is no key 'epsodes'. Did you mean 'episodes'"),
         ("env.max_turn=3", "takes no argument 'max_turn'. Did you mean 'max_turns'"),

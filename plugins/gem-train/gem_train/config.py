@@ -191,8 +191,6 @@ class LogConfig(_Part):
     """Metric writers: ids, module:NAME, or mappings with such an id and parameters."""
     trajectories_every: int = Field(default=10, ge=0)
     """Steps between those whose episodes are saved for ``gem-core view``; 0 for none."""
-    progress: Literal["auto", "live", "lines", "off"] = "auto"
-    """Progress display: live at a terminal and lines elsewhere, or one of them, or none."""
     plot: bool = True
     """Write ``curves.png`` at the end."""
     warn_after: int = Field(default=10, ge=0)
@@ -240,6 +238,8 @@ class TrainConfig(_Part):
     eval: EvalConfig = EvalConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
     log: LogConfig = LogConfig()
+    progress: Literal["auto", "live", "lines", "off"] = "auto"
+    """Progress on standard error: auto (live at a terminal, else lines), live, lines or off."""
 
     @pydantic.model_validator(mode="after")
     def _check(self) -> Self:

@@ -177,7 +177,7 @@ def _open(job: Job[TrainKeys], envs: list[str]) -> Run:
 
 _MAY_CHANGE = (
     *("steps", "device", "threads", "log", "checkpoint", "eval", "out", "resume", "agent"),
-    "executor",
+    *("executor", "progress"),
 )
 """Keys that may change when a run is continued."""
 

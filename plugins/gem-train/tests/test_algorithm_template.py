@@ -21,7 +21,7 @@ SMALL = [
     "optim.lr=1e-3",
     "device=cpu",
     "threads=1",
-    "log.progress=off",
+    "progress=off",
     "log.plot=false",
 ]
 pytestmark = pytest.mark.slow
