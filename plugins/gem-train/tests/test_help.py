@@ -42,7 +42,7 @@ def test_help_shows_the_options_of_all_parts_without_importing_torch(tmp_path, r
     train, sft, make_model = (" ".join(page.split()) for page in pages)
     assert "clip ratios to the old policy, clipped" in train
     assert "stranger a test" in train
-    assert "'gem-core show ID' lists the parameters" in train
+    assert "'gem-core show ID --kind losses' lists the parameters" in train
     assert "Train a model on what oracles play" in sft
     assert "Make a small model" in make_model
     assert not torch

@@ -248,7 +248,7 @@ class HydraCommand(click.Command):
             with formatter.section(f"{kind.name.capitalize()}, {name}="):
                 specs = default_registry().list(kind)
                 formatter.write_dl([(spec.id, spec.description) for spec in specs])
-                formatter.write_text("'gem-core show ID' lists the parameters.")
+                formatter.write_text(f"'gem-core show ID --kind {kind.id}' lists the parameters.")
         super().format_options(ctx, formatter)
 
     def _complete(
