@@ -7,6 +7,7 @@ import contextlib
 import types
 import typing
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from click.shell_completion import CompletionItem
 from pydantic.fields import FieldInfo
@@ -14,7 +15,7 @@ from pydantic.fields import FieldInfo
 from gem_core.errors import GemError
 from gem_core.notices import results_alone
 from gem_core.plugins import default_registry
-from gem_core.specs import ENVS
+from gem_core.specs import ENVS, Kind
 from gem_rollout.commands.suites import SUITES
 from gem_rollout.commands.words import Grammar, alternatives
 
@@ -49,12 +50,13 @@ def _keys(grammar: Grammar, typed: Sequence[str], start: str) -> Iterator[tuple[
     names |= {f"{name}=": description_of(one) for name, one in grammar.fields.items()}
     chosen = grammar.places(typed, start)
     for place, spec in chosen.specs.items():
-        with contextlib.suppress(GemError), results_alone():
-            full = {f"{place}.{name}=" for name in spec.parameters()}
-            short = {one.replace(place, "agent", 1) for one in full}
-            names |= dict.fromkeys(
-                full | {one for one in short if chosen.full_name(one) in full}, ""
-            )
+        if place.partition(".")[0] == start.partition(".")[0]:
+            with contextlib.suppress(GemError), results_alone():
+                for name in spec.parameters():
+                    full, short = f"{place}.{name}", f"agent.{name}"
+                    names[f"{full}="] = ""
+                    if chosen.full_name(short) == full:
+                        names[f"{short}="] = ""
     parts = {name.partition(".")[0] for name in grammar.fields if "." in name}
     names |= {f"{name}=": "" for name in grammar.keys if name not in {*grammar.fields, *parts}}
     offered = dict[str, str]()
@@ -75,10 +77,8 @@ def _values(
 ) -> Iterator[tuple[str, str]]:
     """Yield values of a key: ids, or what its type allows."""
     group = key.partition("@")[0]
-    kinds = {name: one.kind for name, one in grammar.groups.items()} | {
-        "suite": SUITES,
-        "envs": ENVS,
-    }
+    kinds: dict[str, Kind[Any]] = {"suite": SUITES, "envs": ENVS}
+    kinds.update((name, one.kind) for name, one in grammar.groups.items())
     if group in kinds:
         cut = max(value.rfind("["), value.rfind(",")) + 1
         for spec in default_registry().list(kinds[group], f"{value[cut:]}*"):
