@@ -20,8 +20,8 @@ HEAD = """\
 # Options
 
 `make docs` generates this page from the code. `gem-core train --help` shows the same keys, and the
-parameters of environments and algorithms. An option is set as `key=value`. Where an option has
-parameters of its own, they are added with a `+`: `+lora.r=16`, `+compile.mode=default`.
+ids of algorithms, losses and so on, whose parameters `gem-core show ID` lists. An option is set as
+`key=value`, and a parameter of an option as `lora.r=16` or `compile.mode=default`.
 """
 SFT = """\
 ## Supervised training

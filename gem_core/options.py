@@ -21,6 +21,7 @@ import click
 from click.shell_completion import (
     BashComplete,
     CompletionItem,
+    ZshComplete,
     add_completion_class,
     split_arg_string,
 )
@@ -31,7 +32,7 @@ from gem_core.specs import ENVS, Kind, Spec
 
 __all__ = [
     "PROGRAM",
-    "add_bash_completion",
+    "add_completion",
     "complete_envs",
     "completions",
     "format_option",
@@ -139,20 +140,36 @@ def complete_envs(
     return completions(default_registry().list(ENVS, f"{incomplete}*"))
 
 
-kind_option = click.option(
-    "--kind",
-    default="envs",
-    show_default=True,
-    help="envs, tools, ...; 'gem-core list --kind kinds' shows all.",
-    shell_complete=lambda _c, _p, start: completions(
-        kind for kind in default_registry().kinds() if kind.id.startswith(start)
-    ),
-)
+def kind_option(default: str | None, text: str) -> Callable[[Any], Any]:
+    """Return a decorator that adds ``--kind``."""
+    return click.option(
+        "--kind",
+        default=default,
+        show_default=default is not None,
+        help=f"{text}; 'gem-core list --kind kinds' shows all.",
+        shell_complete=lambda _c, _p, start: completions(
+            kind for kind in default_registry().kinds() if kind.id.startswith(start)
+        ),
+    )
+
+
+_ADD = "COMPREPLY+=($value)"
+"""What click's script of bash does with a completion. After a key, no space is to follow."""
+_CHOOSE = 'if [[ "$descr" == "_" ]]'
+_OF_KEY = """\
+if [[ "$key" == *[.=] ]]; then
+                local -a shown=("$key  ${descr#_}")
+                compadd -U -l -S '' -d shown -- "$key"
+            el"""
+"""What the script of zsh does first with a key, which it would close with a space as well."""
 
 
 class _Bash(BashComplete):
     """Completion in bash, which takes ``:`` and ``=`` for the ends of words."""
 
+    source_template = BashComplete.source_template.replace(
+        _ADD, f"{_ADD}\n            [[ $value == *[.=] ]] && compopt -o nospace"
+    )
     _given = ""
     """The part of the last word that bash leaves as it is."""
 
@@ -174,6 +191,13 @@ class _Bash(BashComplete):
         return f"{item.type},{item.value.removeprefix(self._given)}"
 
 
-def add_bash_completion() -> None:
-    """Let click complete ids in bash, which hold a colon."""
+class _Zsh(ZshComplete):
+    """Completion in zsh, without a space after a key."""
+
+    source_template = ZshComplete.source_template.replace(_CHOOSE, f"{_OF_KEY}{_CHOOSE}")
+
+
+def add_completion() -> None:
+    """Let click complete keys, and ids in bash, which hold a colon."""
     add_completion_class(_Bash)
+    add_completion_class(_Zsh)

@@ -81,6 +81,13 @@ def test_show_tells_parameters_rewards_and_an_example():
     assert described["metadata"]["license"] == "Apache-2.0"
 
 
+def test_show_finds_what_is_not_an_environment():
+    assert "repeat" in ok("show", "scripted")
+    assert "repeat" in ok("show", "scripted", "--kind", "agents")
+    assert "Did you mean 'scripted'" in gem("show", "scriptd").stderr
+    assert "Add --kind suites or --kind wrappers" in gem("show", "tools").stderr
+
+
 def test_the_kinds_themselves_are_listed():
     lines = ok("list", "--kind", "kinds", "a*").splitlines()
     assert lines[1].split() == ["agents", "agents", "that", "act", "in", "environments", "agent"]
@@ -132,11 +139,16 @@ def complete(*words):
         (["run", "game:GuessTheNumber-v0-e"], ["GuessTheNumber-v0-easy"]),
         (["run", GUESS, "agent=orac"], ["oracle"]),
         (["run", GUESS, "agent=[random,orac"], ["[random,oracle"]),
+        (["run", GUESS, "ep"], ["episodes="]),
+        (["run", GUESS, "env.min"], ["env.min_number="]),
+        (["run", "agent=scripted", "agent.repeat=t"], ["true"]),
+        (["eval", "progress=l"], ["live", "lines"]),
+        (["show", "orac"], ["oracle"]),
         (["check", "gem-gam"], ["gem-games"]),
         (["run", "episodes="], []),
     ],
 )
-def test_the_shell_completes_commands_and_ids(words, offered):
+def test_the_shell_completes_commands_ids_and_keys(words, offered):
     assert complete(*words) == offered
 
 
@@ -360,6 +372,7 @@ def test_wrong_values_are_one_clear_line(tmp_path):
     [
         ("episodes=many", "episodes: Input should be a valid integer"),
         ("episodes=-3", "episodes: Input should be greater than or equal to 1"),
+        ("progress=loud", "progress: Input should be 'auto', 'live', 'lines' or 'off'"),
         ("seed=-1", "seed: Input should be greater than or equal to 0"),
         ("epsodes=3", "There is no key 'epsodes'. Did you mean 'episodes'"),
         ("env.max_turn=3", "takes no argument 'max_turn'. Did you mean 'max_turns'"),

@@ -194,7 +194,7 @@ def _train(path: Path, folder: Path, rows: int, options: argparse.Namespace) -> 
         *(f"rollout.episodes={rows}", f"rollout.concurrency={rows}", "rollout.group_size=8"),
         *("precision=bf16", "gradient_checkpointing=true", "optim.lr=1e-6"),
         *(f"sampling.max_new_tokens={options.new_tokens}", "sampling.cut_is_invalid=false"),
-        *("checkpoint.every=0", "log.plot=false", "log.progress=off"),
+        *("checkpoint.every=0", "log.plot=false", "progress=off"),
     ]
     subprocess.run(command, check=True, stdout=sys.stderr)
     found = read_metrics(out / "metrics.csv")

@@ -62,7 +62,7 @@ class Commands(click.Group):
     "  gem-core play game:GuessTheNumber-v0-easy\n"
     "  gem-core run game:Mastermind-v0-easy agent=oracle episodes=50\n"
     "\n"
-    "\b\nCompletion of commands and ids in bash (or zsh, fish):\n"
+    "\b\nCompletion of commands, ids and keys in bash (or zsh, fish):\n"
     '  eval "$(_GEM_CORE_COMPLETE=bash_source gem-core)"',
 )
 @click.version_option(package_name="gem-core", prog_name="gem-core")
@@ -74,7 +74,7 @@ def main() -> None:
     """Run the command line. A ``GemError`` is printed as one message, without a traceback."""
     # Problems of plugins are shown by `gem-core plugins` and in the errors that they cause.
     logging.getLogger("gem_core").addHandler(logging.NullHandler())
-    options.add_bash_completion()
+    options.add_completion()
     for stream in filter(None, (sys.stdout, sys.stderr)):  # None if it is closed
         if isinstance(stream, io.TextIOWrapper):  # of any encoding: no character is an error
             stream.reconfigure(errors="backslashreplace")

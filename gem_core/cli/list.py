@@ -32,7 +32,7 @@ PIPE_WIDTH = 200
     "  gem-core list --format json | jq -r '.[].id'"
 )
 @click.argument("pattern", default="*", shell_complete=complete_envs)
-@kind_option
+@kind_option("envs", "envs, tools, ...")
 @click.option(
     "--long", "-l", "is_long", is_flag=True, help="Also show parameters and the distribution."
 )

@@ -4,6 +4,7 @@ import inspect
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -11,13 +12,20 @@ from rich.text import Text
 from gem_core.api import make
 from gem_core.console import Terminal
 from gem_core.content import images_of
+from gem_core.errors import ConfigError, UnknownIdError, near_names
 from gem_core.notices import results_alone
 from gem_core.observation import text_of
-from gem_core.options import complete_envs, format_option, kind_option, print_json
+from gem_core.options import completions, format_option, kind_option, print_json
 from gem_core.plugins import default_registry
-from gem_core.specs import EnvSpec, Spec
+from gem_core.specs import ENVS, EnvSpec, Spec
 
 __all__ = ["command"]
+
+
+def _complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    registry, kind = default_registry(), ctx.params.get("kind")
+    kinds = [registry.kind(kind)] if kind else registry.kinds()
+    return [item for one in kinds for item in completions(registry.list(one, f"{incomplete}*"))]
 
 
 @click.command(
@@ -25,15 +33,18 @@ __all__ = ["command"]
     "  gem-core show game:Sudoku-v0-easy\n"
     "  gem-core show game:Mastermind-v0-hard --seed 7\n"
     "  gem-core show game:Mastermind-v0-hard --format json\n"
-    "  gem-core show search --kind tools"
+    "  gem-core show search"
 )
-@click.argument("env_id", metavar="ID", shell_complete=complete_envs)
-@kind_option
+@click.argument("spec_id", metavar="ID", shell_complete=_complete)
+@kind_option(None, "If several kinds have the id: envs, tools, ...")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the example episode.")
 @format_option()
-def command(env_id: str, kind: str, seed: int, form: str) -> None:
-    """Show an environment: its parameters, its rewards and an example; or another kind of spec."""
-    spec = default_registry().find(default_registry().kind(kind), env_id)
+def command(spec_id: str, kind: str | None, seed: int, form: str) -> None:
+    """Show an environment: its parameters, its rewards and an example.
+
+    ID may also be that of a tool, an agent, a loss or anything else that 'gem-core list' shows.
+    """
+    spec = _find(spec_id, kind)
     with results_alone():
         description = _describe(spec)
         if isinstance(spec, EnvSpec):
@@ -42,6 +53,26 @@ def command(env_id: str, kind: str, seed: int, form: str) -> None:
         print_json(description)
     else:
         _print(description)
+
+
+def _find(spec_id: str, kind: str | None) -> Spec:
+    """Return the spec of an id.
+
+    Raises:
+        ConfigError: Several kinds have the id.
+        UnknownIdError: None has.
+    """
+    registry = default_registry()
+    if kind is not None:
+        return registry.find(registry.kind(kind), spec_id)  # type: ignore[no-any-return]
+    found = registry.named(spec_id)
+    if len(found) > 1:
+        choices = " or ".join(sorted(f"--kind {one.kind.id}" for one in found))
+        raise ConfigError(f"{spec_id!r} is there in several kinds. Add {choices}.")
+    ids = [] if found else [one.id for of in registry.kinds() for one in registry.list(of)]
+    if near := near_names(spec_id, ids):
+        raise UnknownIdError(f"There is no {spec_id!r}.{near}")
+    return found[0] if found else registry.find(ENVS, spec_id)
 
 
 def _describe(spec: Spec) -> dict[str, Any]:

@@ -1,11 +1,14 @@
 """Commands of third parties that Hydra configures."""
 
+import io
+
 import pytest
 from pydantic import Field
+from rich.console import Console
 from selection import some, thorough
 
 from gem_core.errors import ConfigError
-from gem_rollout.commands import CommandKeys, HydraCommand, Job, env_factories
+from gem_rollout.commands import CommandKeys, HydraCommand, Job, env_factories, progress
 
 GUESS = "game:GuessTheNumber-v0-easy"
 
@@ -121,7 +124,7 @@ def test_an_id_that_is_given_twice_is_an_error(word):
 
 @pytest.mark.slow
 def test_options_that_hydra_refuses_are_errors_of_the_configuration(capsys):
-    for words in (["--resolve"], ["-m", "--cfg", "job"], ["--config-dir", "/nowhere"]):
+    for words in (["-m", "--cfg", "job"], ["--config-dir", "/nowhere"]):
         with pytest.raises(ConfigError):
             invoke(print, GUESS, *words)
 
@@ -130,6 +133,27 @@ def test_options_that_hydra_refuses_are_errors_of_the_configuration(capsys):
 def test_a_value_that_is_nested_too_deeply_is_an_error():
     with pytest.raises(ConfigError, match="cannot be parsed"):
         invoke(print, GUESS, f"name={'[' * (20_000 if thorough() else 1_200)}")
+
+
+@pytest.mark.parametrize(
+    ("mode", "shown"),
+    [("lines", "playing 3/5\nplaying 5/5\n"), ("auto", "playing 3/5\nplaying 5/5\n"), ("off", "")],
+)
+def test_a_bar_is_shown_as_lines_where_there_is_no_terminal(mode, shown, monkeypatch):
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0)
+    console = Console(file=io.StringIO())
+    with progress.ProgressBar(console, mode, 5, "playing") as bar:
+        bar.update(advance=3)
+        bar.update(completed=5)
+    assert console.file.getvalue() == shown
+
+
+def test_a_bar_is_live_at_a_terminal_and_disappears():
+    console = Console(file=io.StringIO(), force_terminal=True, width=80)
+    with progress.ProgressBar(console, "auto", 5) as bar:
+        bar.update(description="playing", advance=3)
+    assert "playing" in console.file.getvalue()
+    assert console.file.getvalue().endswith("\x1b[2K")
 
 
 @pytest.mark.slow

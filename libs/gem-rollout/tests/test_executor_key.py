@@ -9,7 +9,6 @@ from cli import gem
 
 from gem_core.errors import ConfigError, UnknownIdError, UnknownKwargError
 from gem_core.factory import make_factory
-from gem_rollout.commands.overrides import with_executor
 from gem_rollout.episodes.executor import executor_of
 from gem_rollout.records.store import read_trajectories
 
@@ -32,18 +31,8 @@ def ran(folder: Path, *words: str) -> list[Any]:
 @pytest.mark.slow
 def test_a_run_in_worker_processes_has_the_same_episodes(tmp_path: Path) -> None:
     """With its id and a parameter."""
-    words = ["executor=processes", "processes.max_workers=1"]
+    words = ["executor=processes", "executor.max_workers=1"]
     assert ran(tmp_path / "there", *words) == ran(tmp_path / "here")
-
-
-def test_the_name_of_the_executor_stands_for_the_key() -> None:
-    """``ray.address=`` is ``executor.address=`` after ``executor=ray``, and only then."""
-    assert with_executor(["executor=ray", "ray.address=auto", "+ray.resources.gpu=1"]) == [
-        "executor=ray",
-        "executor.address=auto",
-        "+executor.resources.gpu=1",
-    ]
-    assert with_executor(["ray.address=auto"]) == ["ray.address=auto"]
 
 
 @pytest.mark.parametrize(

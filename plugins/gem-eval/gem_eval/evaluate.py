@@ -41,7 +41,7 @@ from gem_rollout.commands import (
     agent_makers,
     envs_by_name,
 )
-from gem_rollout.commands.progress import Mode, print_line
+from gem_rollout.commands.progress import print_line
 from gem_rollout.commands.run import RunKeys
 from gem_rollout.episodes.executor import EpisodeWorkers, executor_of
 from gem_rollout.records.failures import Failures
@@ -82,8 +82,6 @@ class EvalKeys(RunKeys):
     """Seconds that an episode may take."""
     confidence: float = Field(default=0.95, gt=0, lt=1)
     """Confidence level of the intervals."""
-    progress: Mode = "auto"
-    """Progress on standard error: auto (live at a terminal, else lines), live, lines or off."""
 
 
 @dataclass

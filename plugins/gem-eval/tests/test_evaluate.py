@@ -120,14 +120,6 @@ def test_rewards_of_tools_do_not_make_a_wrong_answer_a_success(tmp_path, ok):
 
 
 @pytest.mark.slow
-def test_null_in_the_list_of_agents_is_an_agent_that_says_nothing(tmp_path, ok):
-    ok("eval", f"env={GUESS}", "agent=[oracle,null]", "episodes=1", "out=run", cwd=tmp_path)
-    episodes = list(Run.open(tmp_path / "run").trajectories())
-    assert {one.agent for one in episodes} == {"oracle", "silent"}
-    assert {turn.action for one in episodes if one.agent == "silent" for turn in one.turns} == {""}
-
-
-@pytest.mark.slow
 def test_agents_of_one_kind_have_different_names(tmp_path, ok):
     overrides = ["+agent@agent.low=scripted", r"agent.low.actions=['\boxed{1}']"]
     overrides += ["+agent@agent.high=scripted", r"agent.high.actions=['\boxed{9}']"]

@@ -12,7 +12,7 @@ from gem_core.console import Terminal
 from gem_core.factory import EnvFactory
 from gem_rollout import Component, collect
 from gem_rollout.commands import INTERRUPTED, CommandKeys, HydraCommand, Job, envs_by_name
-from gem_rollout.commands.progress import print_line, progress_bar
+from gem_rollout.commands.progress import Mode, ProgressBar, print_line
 from gem_tau.floors import IDLE_AGENTS, free_tasks
 from gem_tau.oracle import DialogueOracle
 from gem_tau.outcomes import Outcome, dialogue_of, first_tasks, outcome_of, task_count
@@ -29,6 +29,8 @@ class CheckKeys(CommandKeys):
     """Decides which tasks of an endless source are checked."""
     concurrency: int = Field(default=16, ge=1)
     """The largest number of episodes at the same time, if the user or a judge is a model."""
+    progress: Mode = "auto"
+    """Progress on standard error: auto (live at a terminal, else lines), live, lines or off."""
 
 
 @dataclass
@@ -90,12 +92,13 @@ def _check(job: Job[CheckKeys]) -> int:
     reports = [_begin(name, factory, job.keys) for name, factory in factories.items()]
     console = Terminal(stderr=True, highlight=False)
     interrupted = False
-    with progress_bar(console) as bar:
-        row = bar.add_task("", total=sum(report.tasks for report in reports))
+    total = sum(report.tasks for report in reports)
+    with ProgressBar(console, job.keys.progress, total) as bar:
         try:
             for report in reports:
-                bar.update(row, description=report.environment)
-                _play(report, factories[report.environment], job.keys, lambda: bar.advance(row))
+                bar.update(description=report.environment)
+                factory = factories[report.environment]
+                _play(report, factory, job.keys, lambda: bar.update(advance=1))
         except KeyboardInterrupt:
             interrupted = True
     if job.form == "json":

@@ -20,7 +20,7 @@ from gem_rollout.commands import (
     Job,
     envs_by_name,
 )
-from gem_rollout.commands.progress import print_line, progress_bar
+from gem_rollout.commands.progress import Mode, ProgressBar, print_line
 from gem_rollout.episodes.proportions import pass_all, wilson
 from gem_rollout.records.runs import Run
 from gem_tau.oracle import DialogueOracle
@@ -46,6 +46,8 @@ class UsersKeys(CommandKeys):
     """The largest number of episodes at the same time."""
     out: str = RUN_FOLDER
     """The run's folder; 'gem-core view' shows its dialogues."""
+    progress: Mode = "auto"
+    """Progress on standard error: auto (live at a terminal, else lines), live, lines or off."""
 
 
 @dataclass
@@ -132,14 +134,17 @@ def _users(job: Job[UsersKeys]) -> int:
     run = Run.create(job.folder, command=job.words, config=job.config, envs=ids, agents=["oracle"])
     console = Terminal(stderr=True, highlight=False)
     interrupted = False
-    with TrajectoryFile(run.trajectories_path) as file, progress_bar(console) as bar:
-        row = bar.add_task("", total=sum(tally.total for tally in tallies))
+    total = sum(tally.total for tally in tallies)
+    with (
+        TrajectoryFile(run.trajectories_path) as file,
+        ProgressBar(console, keys.progress, total) as bar,
+    ):
         try:
             for tally in tallies:
-                bar.update(row, description=tally.environment)
+                bar.update(description=tally.environment)
                 for trajectory in _play(tally, factories[tally.environment], keys):
                     file.append(trajectory)
-                    bar.advance(row)
+                    bar.update(advance=1)
         except KeyboardInterrupt:
             interrupted = True
     if job.form == "json":
@@ -154,24 +159,11 @@ def _users(job: Job[UsersKeys]) -> int:
     return 1 if all(len(tally.faults) == len(tally.outcomes) for tally in tallies) else 0
 
 
-def _prepare(overrides: list[str]) -> list[str]:
-    """Return the overrides such that a user may have parameters, whatever its id."""
-    return [_prepared(override) for override in overrides]
-
-
-def _prepared(override: str) -> str:
-    key, _, value = override.partition("=")
-    if key == "user" and not value.startswith("{"):
-        return f"user.id={value}"
-    return f"++{override}" if key.partition(".")[0] == "user" else override
-
-
 command = HydraCommand(
     "tau users",
     _users,
     UsersKeys,
     agents=None,
-    prepare=_prepare,
     examples=[
         "gem-core tau users tau:Retail-Sample user=scripted",
         "gem-core tau users tau:Retail-Sample user=openai user.model=NAME episodes=50 samples=4",

@@ -82,7 +82,7 @@ class SamplingConfig(_Part):
     server: str | None = None
     """Base URL of a vLLM server, including /v1; null for vLLM in this process."""
     vllm: dict[str, Any] = {}
-    """Arguments of vLLM's engine in this process: +sampling.vllm.gpu_memory_utilization=0.4."""
+    """Arguments of vLLM's engine in this process: sampling.vllm.gpu_memory_utilization=0.4."""
     max_gap: float | None = Field(default=0.1, gt=0)
     """Largest mean difference between the log-probabilities of sampler and learner in nats; above
     it the run stops before the update. Null for no limit."""
@@ -191,8 +191,6 @@ class LogConfig(_Part):
     """Metric writers: ids, module:NAME, or mappings with such an id and parameters."""
     trajectories_every: int = Field(default=10, ge=0)
     """Steps between those whose episodes are saved for ``gem-core view``; 0 for none."""
-    progress: Literal["auto", "live", "lines", "off"] = "auto"
-    """Progress display: live at a terminal and lines elsewhere, or one of them, or none."""
     plot: bool = True
     """Write ``curves.png`` at the end."""
     warn_after: int = Field(default=10, ge=0)
@@ -212,7 +210,7 @@ class TrainConfig(_Part):
     attn_implementation: str | None = None
     """The attention of transformers: sdpa, eager, flash_attention_2, ...; null for its default."""
     compile: dict[str, Any] | None = None
-    """Arguments of torch.compile for the learner's forward pass, such as +compile.mode=default;
+    """Arguments of torch.compile for the learner's forward pass, such as compile.mode=default;
     null to not compile it."""
     threads: int | None = Field(default=None, ge=1)
     """Most threads of torch; small passes use one. Null for torch's default."""
@@ -240,6 +238,8 @@ class TrainConfig(_Part):
     eval: EvalConfig = EvalConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
     log: LogConfig = LogConfig()
+    progress: Literal["auto", "live", "lines", "off"] = "auto"
+    """Progress on standard error: auto (live at a terminal, else lines), live, lines or off."""
 
     @pydantic.model_validator(mode="after")
     def _check(self) -> Self:
@@ -261,7 +261,7 @@ class TrainConfig(_Part):
         contradictions = {
             "sampling.server and sampling.vllm need sampling.engine=vllm": not is_vllm
             and (sampling.server is not None or sampling.vllm),
-            "sampling.engine=vllm receives adapters only: set lora, such as +lora.r=16": is_vllm
+            "sampling.engine=vllm receives adapters only: set lora, such as lora.r=16": is_vllm
             and self.lora is None,
             "sampling.vllm has arguments of vLLM in this process; those of a server belong to its "
             "command line": sampling.server is not None and sampling.vllm,

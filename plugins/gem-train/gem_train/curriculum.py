@@ -1,8 +1,8 @@
 """Curricula: how the environments of a mixture share the episodes while a model learns.
 
 A curriculum is a ``Sampler`` of gem_rollout whose state can be saved in a checkpoint. It depends
-on nothing but the episodes it was updated with and draws no random numbers, so a resumed run goes on
-exactly as the original would have. Levels of one game are ordinary sources of a mixture, in the
+on nothing but the episodes it was updated with and draws no random numbers, so a resumed run goes
+on exactly as the original would have. Levels of one game are ordinary sources of a mixture, in the
 order in which they are written.
 
 Episodes that ended in an error do not count. An episode whose success is unknown counts as a

@@ -41,7 +41,7 @@ class AdapterSync:
             ConnectionError: The sampler is a server that cannot be reached, or refuses.
         """
         if not policy.has_adapters:
-            raise ConfigError("vLLM only receives adapters: set lora, such as +lora.r=16.")
+            raise ConfigError("vLLM only receives adapters: set lora, such as lora.r=16.")
         name = f"policy-{self._run}-{step:06d}"
         path = self._folder / name
         policy.save(path)

@@ -24,7 +24,7 @@ from gem_core.console import Terminal
 from gem_core.errors import ConfigError, DataError
 from gem_rollout import Component, Trajectory, TrajectoryFile
 from gem_rollout.commands import INTERRUPTED, RUN_FOLDER, HydraCommand, Job, env_sources
-from gem_rollout.commands.progress import print_line, progress_bar
+from gem_rollout.commands.progress import Mode, ProgressBar, print_line
 from gem_rollout.records.failures import Failures
 from gem_rollout.records.runs import Run
 from gem_train.demonstrations import AGENT, demonstrations
@@ -65,7 +65,7 @@ class SFTKeys(SFTConfig):
     threads: int | None = Field(default=None, ge=1)
     """Most threads of torch; null for torch's default."""
     lora: dict[str, Any] | None = None
-    """Parameters of peft's LoraConfig, to train adapters only: +lora.r=16."""
+    """Parameters of peft's LoraConfig, to train adapters only: lora.r=16."""
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass to save memory."""
     trajectories: str | None = None
@@ -86,6 +86,8 @@ class SFTKeys(SFTConfig):
     """Metric writers: ids, module:NAME, or mappings with such an id and parameters."""
     out: str = RUN_FOLDER
     """The run's folder."""
+    progress: Mode = "auto"
+    """Progress on standard error: auto (live at a terminal, else lines), live, lines or off."""
 
 
 def _train(job: Job[SFTKeys]) -> int:
@@ -126,7 +128,7 @@ def _train(job: Job[SFTKeys]) -> int:
         keys.writers, run.path, run_name=run.name, config=job.config, resume_step=None
     )
     finished = False
-    with _Figures(console, writers, own.steps) as figures:
+    with _Figures(console, writers, own.steps, job.keys.progress) as figures:
         try:
             sft(policy, trajectories, own, figures.log)
             finished = True
@@ -153,7 +155,7 @@ command = HydraCommand(
         "gem-core make-model 'game:GuessTheNumber*' out=tiny",
         "gem-core train sft model=tiny game:GuessTheNumber-v0-easy skill=0.4 out=runs/warm",
         "gem-core train sft model=tiny 'game:*-easy' skill=[0,0.5,1] steps=1000 lr=6e-4",
-        "gem-core train sft model=NAME math:Sample tools=[python] epochs=3 lr=1e-5 +lora.r=16",
+        "gem-core train sft model=NAME math:Sample tools=[python] epochs=3 lr=1e-5 lora.r=16",
         "gem-core train sft model=NAME trajectories=runs/mine only_successes=true lr=1e-5",
         "gem-core train algo=rebn game:GuessTheNumber-v0-easy model=runs/warm/model optim.lr=1e-3",
     ],
@@ -170,8 +172,8 @@ def _play(
     """Play episodes, write them to the run's folder, and return them sorted by index."""
     found: list[Trajectory] = []
     config = policy.model.config.get_text_config()
-    with TrajectoryFile(run.trajectories_path) as file, progress_bar(console) as bar:
-        task = bar.add_task("playing", total=keys.episodes)
+    bar = ProgressBar(console, keys.progress, keys.episodes, "playing")
+    with TrajectoryFile(run.trajectories_path) as file, bar:
         for one in demonstrations(
             sources,
             policy.tokenizer,
@@ -185,7 +187,7 @@ def _play(
         ):
             file.append(one)
             found.append(one)
-            bar.advance(task)
+            bar.update(advance=1)
     return sorted(found, key=lambda one: one.index)
 
 
@@ -234,17 +236,17 @@ class _Figures:
         console: The console to print them on.
         writers: What writes them.
         steps: The number of updates; None if it is not known.
+        mode: How progress is shown.
     """
 
-    def __init__(self, console: Console, writers: Writers, steps: int | None) -> None:
+    def __init__(self, console: Console, writers: Writers, steps: int | None, mode: str) -> None:
         self.losses: dict[str, list[float]] = {"validation/loss": [], "train/loss": []}
         self._console = console
         self._writers = writers
-        self._bar = progress_bar(console)
-        self._task = self._bar.add_task("learning", total=steps)
+        self._bar = ProgressBar(console, mode, steps, "learning")
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        self._bar.__enter__()
         return self
 
     def log(self, step: int, figures: Mapping[str, float]) -> None:
@@ -255,7 +257,7 @@ class _Figures:
                 losses.append(figures[name])
         if "validation/loss" in figures:
             print_line(self._console, f"step {step}: loss {figures['validation/loss']:.4f}", "dim")
-        self._bar.update(self._task, completed=step)
+        self._bar.update(completed=step)
 
     def last_loss(self) -> float | None:
         """Return the last loss, on held-out episodes if there are any."""
@@ -268,7 +270,7 @@ class _Figures:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._bar.stop()
+        self._bar.__exit__(kind, error, trace)
         self._writers.close()
 
 

@@ -3,7 +3,7 @@
 import contextlib
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,48 +51,46 @@ class TrainKeys(TrainConfig):
     """Continue from the newest checkpoint in out. The other keys need not be typed again."""
 
 
-def _prepare(overrides: list[str]) -> list[str]:
-    """Return the overrides with those of the run to be continued, and with a loss.
+def _further(typed: Mapping[str, str]) -> Iterator[str]:
+    """Yield the words of the run to be continued, and the loss that the algorithm names.
 
     Modules of the working directory can be imported: ``algo=my_module:MyAlgorithm``.
     """
     if (folder := str(Path.cwd())) not in sys.path:
         sys.path.append(folder)
-    return _with_loss([*_words_of_run(overrides), *overrides])
+    recorded = {word.partition("=")[0].lstrip("+"): word for word in _words_of_run(typed)}
+    yield from recorded.values()
+    values = {key: word.partition("=")[2] for key, word in recorded.items()} | dict(typed)
+    if "loss" not in values and (loss := _loss_of(values.get("algo", "rebn"))):
+        yield f"loss={loss}"
 
 
-def _with_loss(overrides: Sequence[str]) -> list[str]:
-    """Return the overrides with the loss that the algorithm names, unless one is chosen.
+def _loss_of(algorithms: str) -> str:
+    """Return the loss that an algorithm names; empty if there is none.
 
     So the loss's parameters are keys of the configuration. In a sweep over algorithms with
     different losses, each uses its own with the parameters' defaults.
     """
-    given = dict(word.partition("=")[::2] for word in overrides)
-    if "loss" in given:
-        return list(overrides)
     registry = default_registry()
-    names = given.get("algo", "rebn").strip("'\"").split(",")
-    algorithms = [registry.find(ALGORITHMS, name) for name in names]
+    specs = [registry.find(ALGORITHMS, name) for name in algorithms.strip("'\"").split(",")]
     with contextlib.suppress(EntryPointError):  # a run says so, and --cfg works without torch
-        losses = {getattr(spec.load(), "loss", None) for spec in algorithms}
+        losses = {getattr(spec.load(), "loss", None) for spec in specs}
         if len(losses) == 1 and isinstance(loss := losses.pop(), str):
-            return [*overrides, f"loss={loss}"]
-    return list(overrides)
+            return loss
+    return ""
 
 
-def _words_of_run(overrides: Sequence[str]) -> list[str]:
-    """Return the overrides of the run that ``resume=true`` continues, without those given again.
+def _words_of_run(typed: Mapping[str, str]) -> list[str]:
+    """Return the words of the run that ``resume=true`` continues.
 
     Raises:
         ConfigError: ``out`` is missing, or there is no run in it.
     """
-    given = dict(word.partition("=")[::2] for word in overrides)
-    if given.get("resume", "").lower() not in {"true", "yes", "on", "1"}:
+    if typed.get("resume", "").lower() not in {"true", "yes", "on", "1"}:
         return []
-    if "out" not in given:
+    if "out" not in typed:
         raise ConfigError("resume=true needs the run's folder: out=...")
-    words = shlex.split(Run.open(given["out"]).info().get("command", ""))
-    return [word for word in words[1:] if word.partition("=")[0] not in {*given, "resume"}]
+    return shlex.split(Run.open(typed["out"]).info().get("command", ""))[1:]
 
 
 def _train(job: Job[TrainKeys]) -> int:
@@ -142,13 +140,13 @@ command = HydraCommand(
     agents=None,
     executor=True,
     groups={"algo": "rebn", "loss": None, "curriculum": None, "filters": [], "shapers": []},
-    prepare=_prepare,
+    further=_further,
     subcommands={"sft": "gem_train.sft_command:command"},
     examples=[
         "gem-core make-model 'game:GuessTheNumber*' out=tiny",
         "gem-core train sft model=tiny game:GuessTheNumber-v0-easy skill=0.4 out=runs/warm",
         "gem-core train algo=rebn game:GuessTheNumber-v0-easy model=runs/warm/model optim.lr=1e-3",
-        "gem-core train algo=grpo rollout.group_size=8 rg:leg_counting model=NAME +lora.r=16",
+        "gem-core train algo=grpo rollout.group_size=8 rg:leg_counting model=NAME lora.r=16",
         "gem-core train algo=ppo math:Sample tools=[python] wrappers=[concat] model=NAME",
         "gem-core train +env@mixture.a=game/Sudoku-v0-easy +env@mixture.b=math/Sample model=NAME",
         "gem-core train algo=my_module:MyAlgorithm loss=clip math:Sample model=NAME",
@@ -179,7 +177,7 @@ def _open(job: Job[TrainKeys], envs: list[str]) -> Run:
 
 _MAY_CHANGE = (
     *("steps", "device", "threads", "log", "checkpoint", "eval", "out", "resume", "agent"),
-    "executor",
+    *("executor", "progress"),
 )
 """Keys that may change when a run is continued."""
 

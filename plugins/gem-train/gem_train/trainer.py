@@ -146,7 +146,7 @@ class Trainer:
         config, folder = self.config, self.folder
         with ExitStack() as stack:
             self._progress = stack.enter_context(
-                Progress(self._console, config.steps, config.log.progress)
+                Progress(self._console, config.steps, config.progress)
             )
             self._writers = open_writers(
                 config.log.writers,

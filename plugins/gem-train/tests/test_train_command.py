@@ -91,13 +91,6 @@ def test_parts_are_composed_with_their_parameters(train):
     assert "id: my_shapers:Odd" in shown
 
 
-def test_help_lists_parts_with_their_parameters():
-    needs("torch")
-    shown = " ".join(CliRunner().invoke(command, ["--help"]).output.split())
-    assert "ppo Generalised advantage estimation with a critic. gamma=1.0" in shown
-    assert "limit, buffer, penalty=1.0" in shown
-
-
 def test_the_plugin_of_a_broken_algorithm_is_named():
     spec = Spec(kind=ALGORITHMS, id="x", entry_point="acme_missing:X", source="acme-broken 1.0")
     with pytest.raises(EntryPointError, match=r"'x' of acme-broken 1\.0.*no module 'acme_missing'"):

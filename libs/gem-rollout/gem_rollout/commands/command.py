@@ -7,38 +7,33 @@ is 1. After Ctrl-C it is 130. docs/authoring.md has an example.
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import click
 import pydantic
+from click.shell_completion import CompletionItem
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from pydantic.fields import FieldInfo
 
 from gem_core.config import describe_validation_error
 from gem_core.errors import ConfigError, GemError
 from gem_core.notices import results_alone
 from gem_core.options import json_alone, message_of, print_json
-from gem_core.specs import load_entry_point
+from gem_core.plugins import default_registry
+from gem_core.specs import AGENTS, ENVS, TOOLS, WRAPPERS, Kind, load_entry_point
 from gem_rollout.answer_instruction import DEFAULT, KEY
 from gem_rollout.commands.agents import unusable
-from gem_rollout.commands.composition import WITHOUT_SECRETS, compose, printed_flags
-from gem_rollout.commands.overrides import (
-    GROUPS,
-    Group,
-    checked_overrides,
-    complete_overrides,
-    help_of_group,
-    kinds_of_groups,
-    with_environments,
-    with_executor,
-    with_suite,
-)
+from gem_rollout.commands.chosen import Group
+from gem_rollout.commands.completion import complete, description_of
+from gem_rollout.commands.composition import WITHOUT_SECRETS, compose, flag_words
+from gem_rollout.commands.words import Grammar
 from gem_rollout.records.redaction import declared_by, hide, remembered, secrets_in, typed
 
 __all__ = [
@@ -109,17 +104,16 @@ _SHARED = {
     "'gem-core list --kind agents' shows all ids.",
     "agent.NAME=VALUE": "A parameter of the agent; agent.ID.NAME=VALUE if there are several.",
     "tools=[ID,...]": "Tools that the agent may call; tools.ID.NAME=VALUE sets a parameter.",
-    "tool_use.NAME=VALUE": "A parameter of the wrapper that runs tools: +tool_use.max_tool_uses=3.",
+    "tool_use.NAME=VALUE": "A parameter of the wrapper that runs tools: tool_use.max_tool_uses=3.",
     "wrappers=[ID,...]": "Wrappers, the innermost first; wrappers.ID.NAME=VALUE sets a parameter.",
-    "+env@mixture.NAME=ID": "Several environments as one, drawn by +mixture.NAME.weight=WEIGHT.",
+    "+env@mixture.NAME=ID": "Several environments as one, drawn by mixture.NAME.weight=WEIGHT.",
     f"{KEY}=default": "Text after the first observation that says how to answer. The default is "
     "the environment's own, if its tasks do not say so; null for none.",
 }
 _OF_EXECUTOR = {
     "executor=ID": "The workers in which episodes are played: processes, ray. By default they are "
     "played in this process.",
-    "executor.NAME=VALUE": "A parameter of the workers, also written ID.NAME=VALUE: "
-    "ray.address=auto.",
+    "executor.NAME=VALUE": "A parameter of the workers: executor.address=auto.",
 }
 _FLAGS = [
     click.Option(
@@ -132,14 +126,15 @@ _FLAGS = [
         type=click.Choice(["job", "hydra", "all"]),
         help="Print the composed configuration and exit.",
     ),
-    click.Option(["--resolve"], is_flag=True, help="With --cfg: resolve interpolations."),
-    click.Option(["--package"], help="With --cfg: print this part only."),
     click.Option(
         ["--info"], help="Print what Hydra composes from, and exit: defaults, plugins, ..."
     ),
     click.Option(["--config-dir"], help="A folder with configurations of your own."),
     click.Option(["--config-name"], help="A configuration of your own, instead of this command's."),
 ]
+
+
+_INSTRUCTION = FieldInfo(annotation=str | None, description="How to answer; null for nothing.")
 
 
 class HydraCommand(click.Command):
@@ -155,7 +150,9 @@ class HydraCommand(click.Command):
             a list. They are those of a ``Kind``, or the command stores their options.
         formats: Values of ``--format``, the default one first.
         examples: Lines for ``--help``.
-        prepare: Returns the overrides to read, given those that were typed.
+        further: Returns further words, given the values that were typed by key. Those whose keys
+            were typed are left out.
+        subject: The group of the first word without a ``=``; empty if that is an environment.
         subcommands: Entry points of further commands, by the word that follows ``name``.
         executor: Whether it has the key ``executor``; then its function calls ``executor_of``.
     """
@@ -170,7 +167,8 @@ class HydraCommand(click.Command):
         groups: Mapping[str, str | list[str] | None] | None = None,
         formats: Sequence[str] = ("table", "json"),
         examples: Sequence[str] = (),
-        prepare: Callable[[list[str]], list[str]] | None = None,
+        further: Callable[[Mapping[str, str]], Iterable[str]] | None = None,
+        subject: str = "",
         subcommands: Mapping[str, str] | None = None,
         executor: bool = False,
     ) -> None:
@@ -178,7 +176,7 @@ class HydraCommand(click.Command):
             ["words"],
             nargs=-1,
             metavar="[ID|PATTERN|KEY=VALUE]...",
-            shell_complete=complete_overrides,
+            shell_complete=self._complete,
         )
         form = click.Option(
             ["--format", "form"],
@@ -199,7 +197,7 @@ class HydraCommand(click.Command):
         self._agents = agents
         self._groups = {**(groups or {}), **({"executor": None} if executor else {})}
         self._formats = formats
-        self._prepare = prepare
+        self._further, self._subject = further, subject
         self.subcommands = dict(subcommands or {})
 
     def make_context(
@@ -222,7 +220,7 @@ class HydraCommand(click.Command):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             name = error.option_name.lstrip("-").replace("-", "_")
-            if name not in self._names(self._node()):
+            if name not in self._grammar().keys:
                 raise
             raise click.UsageError(
                 f"No such option {error.option_name!r}. Write {name}=VALUE.", ctx
@@ -242,41 +240,39 @@ class HydraCommand(click.Command):
             formatter.write_dl(shared)
         with formatter.section("Keys"):
             formatter.write_dl(list(_help_of_keys(self._keys, self._groups)))
-        for name, group in self._further().items():
-            with formatter.section(f"{group.kind.name.capitalize()}, {name}="):
-                formatter.write_dl(list(help_of_group(group.kind)))
+        for name, kind in self._kinds().items():
+            with formatter.section(f"{kind.name.capitalize()}, {name}="):
+                specs = default_registry().list(kind)
+                formatter.write_dl([(spec.id, spec.description) for spec in specs])
+                formatter.write_text(f"'gem-core show ID --kind {kind.id}' lists the parameters.")
         super().format_options(ctx, formatter)
+
+    def _complete(
+        self, ctx: click.Context, _param: click.Parameter, start: str
+    ) -> list[CompletionItem]:
+        return complete(self._grammar(), ctx.params.get("words") or (), start)
 
     def _run(self, words: tuple[str, ...], form: str, **flags: Any) -> int:
         with declared_by(self._keys), remembered(secrets_in({}, words)):
             try:
-                overrides = with_environments(words)
                 prints_config = flags["cfg"] or flags["info"]
                 with json_alone("" if prints_config else form):
-                    return self._run_words(overrides, form, flags)
+                    return self._run_words(words, form, flags)
             except GemError as error:
                 error.args = (hide(str(error)), *error.args[1:])
                 raise
 
-    def _run_words(self, overrides: list[str], form: str, flags: dict[str, Any]) -> int:
-        if self._prepare is not None:
-            overrides = self._prepare(overrides)
-        if "executor" in self._groups:
-            overrides = with_executor(overrides)
-        node = self._node()
-        overrides = with_suite(overrides, self._names(node))
-        if not flags["config_dir"] and not flags["config_name"]:
-            with results_alone():
-                overrides = checked_overrides(
-                    overrides, self._names(node), self._further(), nested=self._nested()
-                )
+    def _run_words(self, words: Sequence[str], form: str, flags: dict[str, Any]) -> int:
+        is_own = bool(flags["config_dir"] or flags["config_name"])
+        with results_alone():
+            overrides = self._grammar().overrides(words, is_sweep=flags["multirun"], is_own=is_own)
         for override in overrides:
             key, _, value = override.partition("=")
             if key == "out":
                 _check_out(value)
         program = f"gem-core {self.name}"
         store = program.replace(" ", "-")
-        ConfigStore.instance().store(name=store, node=node)
+        ConfigStore.instance().store(name=store, node=self._node())
         statuses: list[int] = []
 
         def task(config: DictConfig) -> None:
@@ -284,8 +280,7 @@ class HydraCommand(click.Command):
 
         typed_keys = [override.partition("=")[0] for override in overrides]
         hidden = [word for word in WITHOUT_SECRETS if word.partition("=")[0] not in typed_keys]
-        words_of_flags = _flag_words(printed_flags(flags))
-        compose(task, store, [program, *words_of_flags, *hidden, *overrides], flags)
+        compose(task, store, [program, *flag_words(flags), *hidden, *overrides], flags)
         return max(statuses, default=0)
 
     def _node(self) -> dict[str, Any]:
@@ -322,29 +317,32 @@ class HydraCommand(click.Command):
             },
         }
 
-    def _names(self, node: Mapping[str, Any]) -> list[str]:
-        """Return the keys and groups that an override may begin with."""
-        groups = [name for name in GROUPS if name != "agent" or self._agents is not None]
-        return [*groups, *self._groups, *(name for name in node if name != "defaults")]
+    def _kinds(self) -> dict[str, Kind[Any]]:
+        """Return the kinds of the further groups whose options are specs."""
+        kinds = {kind.group: kind for kind in default_registry().kinds() if kind.group}
+        return {name: kinds[name] for name in self._groups if name in kinds}
 
-    def _nested(self) -> list[str]:
-        """Return the full names of the keys in parts, except those that are groups."""
-        names = [line.partition("=")[0] for line, _ in _help_of_keys(self._keys, {})]
-        return [one for one in names if "." in one and one.partition(".")[0] not in self._groups]
-
-    def _further(self) -> dict[str, Group]:
-        """Return the further groups whose options are specs."""
-        kinds, found = kinds_of_groups(), {}
-        for name, default in self._groups.items():
-            if name in kinds:
-                field = self._keys.model_fields.get(name)
-                found[name] = Group(
-                    kind=kinds[name],
-                    several=kinds[name].several,
-                    default=[default] if isinstance(default, str) else default or [],
-                    keys=getattr(field and field.annotation, "model_fields", ()),
-                )
-        return found
+    def _grammar(self) -> Grammar:
+        """Return what may be typed after the command."""
+        groups = {"env": Group(ENVS), "tools": Group(TOOLS), "wrappers": Group(WRAPPERS)}
+        if self._agents is not None:
+            groups["agent"] = Group(AGENTS, self._agents)
+        for name, kind in self._kinds().items():
+            default = self._groups[name] or []
+            field = self._keys.model_fields.get(name)
+            groups[name] = Group(
+                kind,
+                [default] if isinstance(default, str) else default,
+                getattr(field and field.annotation, "model_fields", ()),
+            )
+        keys = [*groups, *self._groups, "suite", *self._node()]
+        return Grammar(
+            keys=[one for one in dict.fromkeys(keys) if one != "defaults"],
+            groups=groups,
+            fields={KEY: _INSTRUCTION, **dict(_fields(self._keys))},
+            subject=self._subject,
+            further=self._further,
+        )
 
     def _play(self, config: DictConfig, words: list[str], form: str) -> int:
         """Call the function; return the exit status, or exit after Ctrl-C."""
@@ -381,15 +379,6 @@ def _check_out(value: str) -> None:
         )
 
 
-def _flag_words(flags: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in flags.items():
-        option = f"--{name.replace('_', '-')}"
-        if value is True:
-            yield option
-        elif value:
-            yield from (option, value)
-
-
 def _defaults(model: type[pydantic.BaseModel]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, field in model.model_fields.items():
@@ -399,18 +388,25 @@ def _defaults(model: type[pydantic.BaseModel]) -> dict[str, Any]:
     return values
 
 
-def _help_of_keys(
-    model: type[pydantic.BaseModel], groups: Mapping[str, Any], prefix: str = ""
-) -> Iterator[tuple[str, str]]:
-    """Yield ``key=default`` and the description of each key, those of nested models one by one."""
+def _fields(model: type[pydantic.BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Yield the keys by their full names, those of nested models one by one."""
     for name, field in model.model_fields.items():
         default = field.get_default(call_default_factory=True)
         if isinstance(default, pydantic.BaseModel):
-            yield from _help_of_keys(type(default), {}, f"{prefix}{name}.")
-            continue
-        shown = "..." if field.is_required() else _shown(groups.get(name, default))
-        text = " ".join((field.description or "").replace("``", "'").split())
-        yield f"{prefix}{name}={shown}", f"Required. {text}" if field.is_required() else text
+            yield from _fields(type(default), f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", field
+
+
+def _help_of_keys(
+    model: type[pydantic.BaseModel], groups: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Yield ``key=default`` and the description of each key."""
+    for name, field in _fields(model):
+        default = groups.get(name, field.get_default(call_default_factory=True))
+        shown = "..." if field.is_required() else _shown(default)
+        text = description_of(field)
+        yield f"{name}={shown}", f"Required. {text}" if field.is_required() else text
 
 
 def _shown(value: Any) -> str:

@@ -2,8 +2,7 @@
 
 Hydra itself would print a traceback and the overrides as they were typed, store them in
 ``multirun.yaml``, and print them for ``--cfg``. What is secret depends on the parts that the whole
-configuration chooses, so Hydra always prints all of it, and the part that was asked for is cut out
-here.
+configuration chooses, so Hydra always prints all of it, and the rest is left out here.
 """
 
 import contextlib
@@ -17,18 +16,17 @@ from typing import Any, ClassVar
 
 import click
 import hydra
-from hydra.errors import HydraException, OverrideParseException
+from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from gem_core.errors import ConfigError, GemError
 from gem_core.options import message_of
-from gem_rollout.commands.overrides import unreadable
 from gem_rollout.records.redaction import HIDDEN, hide, redact, redact_words, remembered, secrets_in
 from gem_rollout.records.store import private
 
-__all__ = ["WITHOUT_SECRETS", "SweepFile", "compose", "printed_flags"]
+__all__ = ["WITHOUT_SECRETS", "SweepFile", "compose", "flag_words"]
 
 WITHOUT_SECRETS = (
     "++hydra.callbacks.gem={_target_: gem_rollout.commands.composition.SweepFile}",
@@ -102,7 +100,7 @@ def compose(
         call: The function.
         store: The name of the configuration in Hydra's store.
         argv: The words for Hydra, with the name of the program.
-        flags: Values of Hydra's flags as they were typed; ``argv`` has ``printed_flags``.
+        flags: Values of Hydra's flags as they were typed; ``argv`` has ``flag_words``.
 
     Raises:
         ConfigError: The configuration cannot be composed, or the folder ``out`` cannot be made.
@@ -126,8 +124,6 @@ def compose(
             hydra.main(version_base="1.3", config_path=None, config_name=store)(task)()
     except GemError:
         raise
-    except OverrideParseException as error:
-        raise unreadable(str(error.override)) from error
     except (HydraException, OmegaConfBaseException, ValueError, RecursionError) as error:
         raise ConfigError(_message(error)) from error
     except OSError as error:
@@ -161,10 +157,12 @@ def _errors_are_raised() -> Iterator[None]:
             os.environ[name] = before
 
 
-def printed_flags(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the flags for Hydra: with ``--cfg`` it prints the whole configuration."""
-    asked = {"cfg": "all", "resolve": False, "package": None} if flags["cfg"] else {}
-    return {**flags, **asked}
+def flag_words(flags: Mapping[str, Any]) -> Iterator[str]:
+    """Yield flags for Hydra: with ``--cfg`` it prints the whole configuration."""
+    for name, value in {**flags, "cfg": flags["cfg"] and "all"}.items():
+        if value:
+            yield f"--{name.replace('_', '-')}"
+            yield from () if value is True else (value,)
 
 
 @contextlib.contextmanager
@@ -177,37 +175,23 @@ def _printed_without_secrets(flags: Mapping[str, Any]) -> Iterator[None]:
     with contextlib.redirect_stdout(printed):
         yield
     text = printed.getvalue()
-    if flags["cfg"]:
-        text = _config_text(OmegaConf.create(text), flags["cfg"], flags)
-    elif _CONFIG in text:
-        before, heading, config = text.rpartition(_CONFIG)
-        text = before + heading + OmegaConf.to_yaml(redact(_plain(config), text_keys=False))
+    start = 0 if flags["cfg"] else text.rfind(_CONFIG) + len(_CONFIG)
+    if flags["cfg"] or _CONFIG in text:
+        shown = _shown(_plain(text[start:]), flags["cfg"] or "all")
+        text = text[:start] + OmegaConf.to_yaml(shown)
     click.echo(text, nl=False)
 
 
-def _config_text(config: Any, kind: str, flags: Mapping[str, Any]) -> str:
-    """Return the text of ``--cfg``: a configuration, or the part of it that was asked for.
-
-    Raises:
-        ConfigError: The configuration has no such part.
-    """
-    if kind == "hydra":  # Hydra leaves these out of it
-        del config.hydra["help"], config.hydra["hydra_help"]
-    keys = [one for one in config if kind == "all" or (one == "hydra") == (kind == "hydra")]
-    asked = OmegaConf.masked_copy(config, keys)
-    package = None if flags["package"] == "_global_" else flags["package"]
-    part = OmegaConf.select(asked, package) if package else asked
-    if part is None:
-        raise ConfigError(f"--package: the configuration has no {package!r}.")
-    if flags["resolve"] and OmegaConf.is_config(part):
-        OmegaConf.resolve(part)
-    plain: Any = {**_plain(config), **_plain(asked)}
-    shown = OmegaConf.masked_copy(OmegaConf.create(_without_secrets(plain, plain)), keys)
-    if package is None:
-        return OmegaConf.to_yaml(shown)
-    part = OmegaConf.select(shown, package)
-    is_value = not OmegaConf.is_config(part)
-    return f"{part}\n" if is_value else f"# @package {package}\n{OmegaConf.to_yaml(part)}"
+def _shown(config: Any, kind: str) -> dict[str, Any]:
+    """Return the part of a configuration that ``--cfg`` asks for, without secrets."""
+    masked = _without_secrets(config, config)
+    for name in ("help", "hydra_help") if kind == "hydra" else ():  # Hydra leaves them out too
+        del masked["hydra"][name]
+    return {
+        key: value
+        for key, value in masked.items()
+        if kind == "all" or (key == "hydra") == (kind == "hydra")
+    }
 
 
 def _message(error: Exception) -> str:

@@ -4,7 +4,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from types import TracebackType
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from rich.console import Console, RenderableType
 from rich.live import Live
@@ -14,7 +14,7 @@ from rich.text import Text
 from gem_core.errors import ConfigError
 from gem_core.options import visible
 
-__all__ = ["MODES", "Mode", "ProgressView", "clock", "print_line", "progress_bar"]
+__all__ = ["MODES", "Mode", "ProgressBar", "ProgressView", "clock", "print_line"]
 
 Mode = Literal["auto", "live", "lines", "off"]
 MODES = ("auto", "live", "lines", "off")
@@ -80,16 +80,35 @@ class ProgressView(ABC):
         return True
 
 
-def progress_bar(console: Console) -> Progress:
-    """Return a progress bar that is shown at a terminal only, and disappears at the end."""
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
-    return Progress(
-        *columns,
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
+class ProgressBar(ProgressView):
+    """A bar that disappears at the end; in the mode ``lines``, what it shows in words.
+
+    Args:
+        console: The console to print on.
+        mode: See ``ProgressView``.
+        total: Steps until the end; None if that is not known.
+        description: What is being done.
+    """
+
+    def __init__(
+        self, console: Console, mode: str, total: int | None, description: str = ""
+    ) -> None:
+        super().__init__(console, mode, transient=True)
+        columns = (TextColumn("{task.description}", markup=False), BarColumn())
+        self._bar = Progress(*columns, MofNCompleteColumn(), TimeRemainingColumn(), console=console)
+        self._task = self._bar.add_task(description, total=total)
+        self._last_line = time.monotonic()
+
+    def update(self, **fields: Any) -> None:
+        """Change what is shown: ``description``, ``completed``, or ``advance`` by some steps."""
+        self._bar.update(self._task, **fields)
+        if self._line_is_due(important=False):
+            task = self._bar.tasks[0]
+            of = "" if task.total is None else f"/{task.total:.0f}"
+            print_line(self._console, f"{task.description} {task.completed:.0f}{of}".strip())
+
+    def _render(self) -> RenderableType:
+        return self._bar.get_renderable()
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:

@@ -28,7 +28,7 @@ from gem_rollout.commands.command import (
     Job,
 )
 from gem_rollout.commands.environments import envs_by_name
-from gem_rollout.commands.progress import print_line, progress_bar
+from gem_rollout.commands.progress import Mode, ProgressBar, print_line
 from gem_rollout.episodes.executor import executor_of
 from gem_rollout.records.failures import Failures
 from gem_rollout.records.format_errors import FormatErrors, bad_ending_of
@@ -54,6 +54,8 @@ class RunKeys(CommandKeys):
     """With resume: play episodes that ended with an error again."""
     fail_on_error: float = Field(default=FAIL_ON_ERROR, ge=0, le=1)
     """Exit with status 1 if a larger share of the episodes ended with an error; 1 for any share."""
+    progress: Mode = "auto"
+    """Progress on standard error: auto (live at a terminal, else lines), live, lines or off."""
 
 
 @dataclass
@@ -121,20 +123,19 @@ def _run(job: Job[RunKeys]) -> int:
     interrupted = False
     console = Terminal(stderr=True, highlight=False)
     warn = functools.cache(functools.partial(print_line, console, style="yellow"))
+    total = len(factories) * len(agents) * job.keys.episodes
     with (
         results_alone(),
         executor_of(job.config) as workers,
         TrajectoryFile(run.trajectories_path) as file,
-        progress_bar(console) as bar,
+        ProgressBar(console, job.keys.progress, total) as bar,
     ):
-        task = bar.add_task("", total=len(factories) * len(agents) * job.keys.episodes)
         try:
             for env, factory in factories.items():
                 for name, make_agent in agents.items():
                     tally = known.pop((env, name), _Tally(env, name))
                     tallies.append(tally)
-                    bar.update(task, description=f"{env} {name}")
-                    bar.advance(task, len(tally.indices))
+                    bar.update(description=f"{env} {name}", advance=len(tally.indices))
                     make_env = workers.factory(factory)
                     started = time.perf_counter()
                     with _rollout(make_env, make_agent, tally, job.keys) as rollout:
@@ -146,7 +147,7 @@ def _run(job: Job[RunKeys]) -> int:
                             tally.seconds = time.perf_counter() - started
                             file.append(trajectory)
                             problems.add(trajectory)
-                            bar.advance(task)
+                            bar.update(advance=1)
         except KeyboardInterrupt:
             interrupted = True
     if job.form == "json":

@@ -91,6 +91,7 @@ HARNESSES: Kind[Spec] = Kind(
     id="harnesses",
     name="harness",
     description="programs that play episodes as agents",
+    group="harness",
     by_entry_point=True,
 )
 """Entry points return a ``Recipe``."""

@@ -240,7 +240,15 @@ def test_a_command_plays_in_a_cluster_and_prints_its_results_alone(
     words = ["run", "game:GuessTheNumber-v0-easy", "episodes=10", "--format", "json"]
     rows = []
     for number, more in enumerate(
-        ([], ["executor=ray", f"ray.address={cluster.address}", "ray.cpus=0.1", "ray.actors=1"])
+        (
+            [],
+            [
+                "executor=ray",
+                f"executor.address={cluster.address}",
+                "executor.cpus=0.1",
+                "executor.actors=1",
+            ],
+        )
     ):
         done = subprocess.run(
             [sys.executable, "-m", "gem_core", *words, *more, f"out={tmp_path / str(number)}"],
