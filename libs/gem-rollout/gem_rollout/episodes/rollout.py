@@ -263,7 +263,7 @@ class _Run:
     def enter(self) -> None:
         """Note Ctrl-C until the run is over."""
         with self._lock:
-            self._begin().note_until_end()
+            self._begin().note()
 
     def next(self) -> Trajectory | None:
         """Return the next trajectory; None at the end."""
@@ -310,9 +310,8 @@ class _Run:
         self._is_closing, loop = True, self._loop
         if loop is None or self._is_over:
             return
-        if loop.is_running:  # in another thread, or this is a step
-            self.engine.interrupt()
-            loop.wake()
+        self.engine.interrupt()
+        loop.wake()  # another thread waits, or this is a step
         if _running_loop() is not None:
             if not loop.is_mine:
                 end_in_thread(self.end).join(_LIMIT)

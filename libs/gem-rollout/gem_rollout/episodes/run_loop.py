@@ -46,7 +46,6 @@ class RunLoop:
         self._process = os.getpid()
         self._breaks_step = False
         self._waiting: asyncio.Task[bool] | None = None
-        self._block = contextlib.ExitStack()
 
     @functools.cached_property
     def _loop(self) -> asyncio.AbstractEventLoop:
@@ -65,25 +64,34 @@ class RunLoop:
         """Whether this thread is in the loop."""
         return self._loop is asyncio.get_running_loop()
 
-    def note_until_end(self) -> None:
-        """Note Ctrl-C until ``end``, also while the caller works between two trajectories."""
-        self._block.enter_context(self.noting())
-
     @contextlib.contextmanager
     def noting(self) -> Iterator[None]:
-        """Note Ctrl-C in the block, if this is the main thread and nobody else handles it."""
-        is_free = signal.getsignal(signal.SIGINT) in {signal.default_int_handler, _handle}
-        if not _is_main() or not is_free:
-            yield
-            return
-        signal.signal(signal.SIGINT, _handle)
-        _noting.append(self)
+        """Note Ctrl-C in the block, as ``note`` does."""
+        is_noted = self.note()
         try:
             yield
         finally:
+            if is_noted:
+                self._leave()
+
+    def note(self) -> bool:
+        """Note Ctrl-C until ``end``, also while the caller works between two trajectories.
+
+        Returns:
+            False if this is not the main thread, or somebody else handles Ctrl-C.
+        """
+        is_free = signal.getsignal(signal.SIGINT) in {signal.default_int_handler, _handle}
+        if not _is_main() or not is_free:
+            return False
+        signal.signal(signal.SIGINT, _handle)
+        _noting.append(self)
+        return True
+
+    def _leave(self) -> None:
+        with contextlib.suppress(ValueError):  # the run has ended in the block
             _noting.remove(self)
-            if not _noting and _is_main() and signal.getsignal(signal.SIGINT) is _handle:
-                signal.signal(signal.SIGINT, signal.default_int_handler)
+        if not _noting and _is_main() and signal.getsignal(signal.SIGINT) is _handle:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupt(self, number: int, frame: FrameType | None) -> None:
         """Handle Ctrl-C.
@@ -110,7 +118,7 @@ class RunLoop:
 
     def _break_step(self) -> None:
         time.sleep(GRACE)
-        if self._interrupt_run():
+        if self._interrupt_run() and self.is_running:
             self._breaks_step = True
             _send_ctrl_c()
 
@@ -154,7 +162,8 @@ class RunLoop:
 
     def end(self) -> None:
         """Leave Ctrl-C to others, and raise one that was noted, in the main thread."""
-        self._block.close()
+        while self in _noting:
+            self._leave()
         if not self.interrupted or self.in_a_hurry:
             return
         self.interrupted = False
