@@ -295,6 +295,8 @@ class TestARollout:
 
         asyncio.run(main())
         assert env.all_closed()
+        with pytest.raises(ConfigError, match="where it has begun"):
+            next(kept[0])
         with pytest.raises(ClosedError):
             asyncio.run(main_of(kept[0]))
 
@@ -306,6 +308,8 @@ class TestARollout:
         async def main() -> None:
             with pytest.raises(ConfigError, match="async for"):
                 next(run)
+            with pytest.raises(ConfigError, match="where it has begun"):
+                await anext(run)
             run.close()
 
         asyncio.run(main())
