@@ -258,6 +258,15 @@ class TestARollout:
         with pytest.raises(KeyboardInterrupt):
             leave()
 
+    def test_in_a_fork_of_a_block_ctrl_c_is_raised_immediately(self) -> None:
+        def interrupt() -> None:
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+
+        with collect(noting(), Waits, episodes=9) as run:
+            next(run)
+            assert in_fork(interrupt) == "None"
+
     def test_the_end_of_a_block_ends_it(self) -> None:
         env = noting()
         with collect(env, Waits, episodes=9) as run:

@@ -80,7 +80,8 @@ class RunLoop:
         Returns:
             False if this is not the main thread, or somebody else handles Ctrl-C.
         """
-        is_free = signal.getsignal(signal.SIGINT) in {signal.default_int_handler, _handle}
+        handler = signal.getsignal(signal.SIGINT)
+        is_free = handler is signal.default_int_handler or handler is _handle
         if not _is_main() or not is_free:
             return False
         signal.signal(signal.SIGINT, _handle)
@@ -164,13 +165,14 @@ class RunLoop:
         """Leave Ctrl-C to others, and raise one that was noted, in the main thread."""
         while self in _noting:
             self._leave()
-        if not self.interrupted or self.in_a_hurry:
+        if not self.interrupted:
             return
         self.interrupted = False
-        if _is_main():
+        if not _is_main():
+            if threading.main_thread().is_alive() and not self.in_a_hurry:
+                _send_ctrl_c()
+        elif not isinstance(sys.exc_info()[1], KeyboardInterrupt):  # or Python has swallowed it
             raise KeyboardInterrupt
-        if threading.main_thread().is_alive():
-            _send_ctrl_c()
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

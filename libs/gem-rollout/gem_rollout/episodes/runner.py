@@ -90,7 +90,6 @@ class Runner:
         except asyncio.CancelledError:
             # The environment will be closed next, which must wait until the thread has left it.
             stopped.set()
-            episode.abandoned = True  # also if this is cancelled again
             episode.abandoned = await self._threads.cancel(running, self._ender(episode, steps))
             if not episode.abandoned:
                 _close_unused(running.result())
