@@ -51,9 +51,9 @@ class Lifetime:
         self._what, self._error, self._at_exit = what, error, at_exit
         self._process = os.getpid()
         _closer.start()
-        _open[self] = None
         self._finalizer = weakref.finalize(owner, call_later, self.end)
         self._finalizer.atexit = False
+        _open[self] = None
 
     @property
     def is_open(self) -> bool:

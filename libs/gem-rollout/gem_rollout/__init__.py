@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from gem_rollout.episodes.episode import play_episode
     from gem_rollout.episodes.policy import Budget, FaultPolicy
     from gem_rollout.episodes.report import EnvReport, Report
-    from gem_rollout.episodes.rollout import AsyncRollout, Rollout, collect, collect_async
+    from gem_rollout.episodes.rollout import Rollout, collect
     from gem_rollout.multi_agent import (
         AgentSelector,
         MultiAgentEnv,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gem_rollout.tokens.session import TokenSession
 
 _MODULES = {
-    "episodes.rollout": ("AsyncRollout", "Rollout", "collect", "collect_async"),
+    "episodes.rollout": ("Rollout", "collect"),
     "episodes.episode": ("play_episode",),
     "multi_agent": (
         "AgentSelector",
@@ -57,7 +57,6 @@ _MODULES = {
 
 __all__ = [
     "AgentSelector",
-    "AsyncRollout",
     "Budget",
     "Component",
     "EnvReport",
@@ -89,7 +88,6 @@ __all__ = [
     "TurnResult",
     "as_single",
     "collect",
-    "collect_async",
     "env_rows",
     "play_agents",
     "play_batch",

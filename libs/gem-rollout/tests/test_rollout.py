@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, cast
 
 import pytest
@@ -16,7 +16,7 @@ from gem_core import Action, AsyncEnv, BaseAgent, BaseEnv, Env, EnvSpec, Info, O
 from gem_core.agent import OracleAgent, RandomAgent, ScriptedAgent
 from gem_core.errors import ConfigError
 from gem_core.seeding import child_seed
-from gem_rollout import Trajectory, Turn, collect, collect_async, play_episode
+from gem_rollout import Trajectory, Turn, collect, play_episode
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -459,24 +459,22 @@ class TestInsideAnEventLoop:
         async def main() -> None:
             next(collect(Walk, RandomAgent, episodes=1))
 
-        with pytest.raises(ConfigError, match="collect_async"):
+        with pytest.raises(ConfigError, match="async for"):
             asyncio.run(main())
 
     @pytest.mark.parametrize("kind", [Walk, BlockingWalk, AsyncWalk])
-    def test_collect_async_gives_the_same_trajectories_as_collect(self, kind: type[Walk]) -> None:
+    def test_an_event_loop_plays_the_same_trajectories(self, kind: type[Walk]) -> None:
         async def main() -> list[Trajectory]:
-            run = collect_async(kind, RandomAgent, episodes=6, seed=2, concurrency=3)
+            run = collect(kind, RandomAgent, episodes=6, seed=2, concurrency=3)
             return [trajectory async for trajectory in run]
 
         assert by_number(asyncio.run(main())) == by_number(
             collect(kind, RandomAgent, episodes=6, seed=2)
         )
 
-    def test_collect_async_closes_everything_when_it_is_left_early(self) -> None:
+    def test_collect_in_an_event_loop_closes_everything_when_it_is_left_early(self) -> None:
         async def main() -> None:
-            run: AsyncGenerator[Trajectory, None] = collect_async(
-                BlockingWalk, RandomAgent, episodes=50, concurrency=4
-            )
+            run = collect(BlockingWalk, RandomAgent, episodes=50, concurrency=4)
             async for _ in run:
                 break
             await run.aclose()
@@ -484,7 +482,7 @@ class TestInsideAnEventLoop:
 
         asyncio.run(main())
 
-    def test_collect_async_can_be_cancelled(self) -> None:
+    def test_collect_in_an_event_loop_can_be_cancelled(self) -> None:
         agents: list[Closing] = []
         all_wait = asyncio.Event()
 
@@ -495,7 +493,7 @@ class TestInsideAnEventLoop:
                 await asyncio.Event().wait()
 
         async def consume() -> None:
-            async for _ in collect_async(Walk, lambda: Endless(agents), episodes=9, concurrency=3):
+            async for _ in collect(Walk, lambda: Endless(agents), episodes=9, concurrency=3):
                 pass
 
         async def main() -> None:

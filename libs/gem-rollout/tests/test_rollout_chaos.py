@@ -14,7 +14,7 @@ from selection import thorough
 
 from gem_core import Action, AsyncEnv, BaseAgent, BaseEnv, Env, Info, Observation, Step
 from gem_core.agent import Generation, Reply
-from gem_rollout import Budget, Component, FaultPolicy, Trajectory, collect_async
+from gem_rollout import Budget, Component, FaultPolicy, Trajectory, collect
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -146,7 +146,7 @@ def test_every_episode_is_accounted_for_and_everything_is_closed(
     found: list[Any] = []
 
     async def main() -> Any:
-        run = collect_async(
+        run = collect(
             sources,
             lambda: Player(chance),
             episodes=40,

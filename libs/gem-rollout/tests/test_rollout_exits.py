@@ -1,14 +1,10 @@
 """How programs with rollouts end: forks, the end of the interpreter, Ctrl-C, killed runs."""
 
-import random
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from commands import Command
 
 from gem_rollout import Trajectory, TrajectoryFile
 from gem_rollout.records.runs import Run, write_json
@@ -21,7 +17,7 @@ import asyncio, os, signal, sys
 from gem_core import BaseEnv, Step
 from gem_core.background import BackgroundLoop
 from gem_core.agent import SilentAgent
-from gem_rollout import Trajectory, TrajectoryFile, collect, collect_async
+from gem_rollout import Trajectory, TrajectoryFile, collect
 
 signal.alarm(30)
 
@@ -44,7 +40,7 @@ parent = os.getpid()
 runs = [collect(kind, SilentAgent, episodes=9, concurrency=1) for kind in (Noting, Blocking)]
 for run in runs:
     next(run)
-asynchronous = collect_async(Noting, SilentAgent, episodes=9, concurrency=1)
+asynchronous = collect(Noting, SilentAgent, episodes=9, concurrency=1)
 loop = BackgroundLoop()
 loop.run(anext(asynchronous))
 busy = loop.start(endless())
@@ -115,93 +111,6 @@ def test_the_end_of_the_interpreter_waits_for_what_ends(kept: str) -> None:
     )
     assert ran.stdout.split() == ["closed"] * (2 if kept else 1)
     assert not ran.stderr
-
-
-INTERRUPTED = """
-import asyncio, faulthandler, itertools, sys, threading, time
-from gem_core import AsyncEnv, BaseAgent, BaseEnv, Step
-from gem_rollout import collect
-
-class Noting(BaseEnv):
-    def __init__(self):
-        opened.add(self)
-        time.sleep(0.001)
-    def start(self):
-        self.turn = 0
-        return "", {}
-    def step(self, action):
-        self.turn += 1
-        time.sleep(0.0005)
-        return Step("", 1.0, self.turn == 3, False, {})
-    def close(self):
-        opened.discard(self)
-
-class Blocking(Noting):
-    blocking = True
-
-class Async(AsyncEnv, Noting):
-    async def start(self):
-        self.turn = 0
-        return "", {}
-    async def step(self, action):
-        self.turn += 1
-        await asyncio.sleep(0.0005)
-        return Step("", 1.0, self.turn == 3, False, {})
-
-class Slow(Noting):
-    def step(self, action):
-        time.sleep(3600)
-
-class Agent(BaseAgent):
-    async def act(self, observation, info):
-        await asyncio.sleep(0)
-        return "a"
-
-def play(kind):
-    print("begins", flush=True)
-    fork = kind is Noting
-    with collect(kind, Agent, episodes=itertools.count(), concurrency=4, fork_groups=fork,
-                 episodes_per_group=3 if fork else 1) as run:
-        for number, _ in enumerate(run):
-            if number % 3 == 0:
-                time.sleep(0.001)
-
-opened = set()
-for kind in [Noting, Blocking, Async] * int(sys.argv[1]) + [Slow]:
-    faulthandler.dump_traceback_later(30, exit=True)
-    try:
-        play(kind)
-    except KeyboardInterrupt:
-        end = time.monotonic() + 10
-        while opened and time.monotonic() < end:
-            time.sleep(0.01)
-        print("interrupted", len(opened), flush=True)
-play(Noting)
-"""
-
-
-@pytest.mark.slow
-def test_ctrl_c_at_any_moment_ends_a_rollout_and_closes_its_environments() -> None:
-    rng, rounds = random.Random(7), 12
-    process = Command(
-        [sys.executable, "-c", INTERRUPTED, str(rounds)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    for _ in range(3 * rounds + 1):
-        assert process.stdout.readline() == "begins\n", process.communicate()[1]
-        time.sleep(rng.random() * 0.04)
-        process.send_signal(signal.SIGINT)
-        assert process.stdout.readline() == "interrupted 0\n"
-    assert process.stdout.readline() == "begins\n"
-    time.sleep(rng.random() * 0.04)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode in (130, -signal.SIGINT)
-    assert said.rstrip().endswith("KeyboardInterrupt")
-    assert "destroyed" not in said
 
 
 class TestFiles:

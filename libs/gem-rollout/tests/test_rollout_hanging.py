@@ -13,7 +13,7 @@ from ending_envs import Consumer, Waits, noting, wait_until
 
 import gem_rollout.episodes.rollout
 from gem_core import Action, AsyncEnv, BaseAgent, Info, Observation, Step
-from gem_rollout import collect, collect_async
+from gem_rollout import collect
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -160,7 +160,7 @@ def leave_early(env: Any, *, asynchronous: bool = False) -> None:
             return "a"
 
     async def main() -> None:
-        async with collect_async(env, Agent, episodes=2, concurrency=2) as run:
+        async with collect(env, Agent, episodes=2, concurrency=2) as run:
             await anext(run)
 
     if asynchronous:

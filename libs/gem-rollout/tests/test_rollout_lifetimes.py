@@ -18,7 +18,7 @@ from forks import in_fork
 from gem_core import Action, BaseAgent, Info, Observation, Step
 from gem_core.background import BackgroundLoop
 from gem_core.errors import ClosedError, ConfigError, EpisodeEndedError, ForkError
-from gem_rollout import Trajectory, TrajectoryFile, collect, collect_async
+from gem_rollout import Trajectory, TrajectoryFile, collect
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
 from gem_rollout.tokens.session import TokenSession
 
@@ -74,7 +74,7 @@ class AnAsyncRollout(Kind):
         self.loop = asyncio.Runner(
             loop_factory=lambda: asyncio.SelectorEventLoop(selectors.PollSelector())
         )
-        return collect_async(self.env, Waits, episodes=99, concurrency=2)
+        return collect(self.env, Waits, episodes=99, concurrency=2)
 
     def use(self) -> None:
         self.loop.run(self.wait_for(self.thing.__anext__))
@@ -201,7 +201,7 @@ class TestARollout:
 
         async def main() -> None:
             for _ in range(200):
-                async for _ in collect_async(env, Waits, episodes=9, concurrency=2):
+                async for _ in collect(env, Waits, episodes=9, concurrency=2):
                     break
 
         asyncio.run(main())
@@ -245,14 +245,27 @@ class TestARollout:
             signal.raise_signal(signal.SIGINT)
 
     def test_a_ctrl_c_that_was_noted_is_raised_when_the_rollout_is_dropped(self) -> None:
-        def leave() -> None:
-            for _ in collect(noting(), Waits, episodes=9):
+        class Interrupts(noting()):  # type: ignore[misc]
+            def step(self, action: Action) -> Step:
                 signal.raise_signal(signal.SIGINT)
+                return Step("", 1.0, True, False, {})
+
+        def leave() -> None:
+            for _ in collect(Interrupts, Waits, episodes=9):
                 break
             time.sleep(30)
 
         with pytest.raises(KeyboardInterrupt):
             leave()
+
+    def test_in_a_fork_of_a_block_ctrl_c_is_raised_immediately(self) -> None:
+        def interrupt() -> None:
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+
+        with collect(noting(), Waits, episodes=9) as run:
+            next(run)
+            assert in_fork(interrupt) == "None"
 
     def test_the_end_of_a_block_ends_it(self) -> None:
         env = noting()
@@ -268,7 +281,7 @@ class TestARollout:
         env = noting()
 
         async def main() -> None:
-            async with collect_async(env, Waits, episodes=9) as run:
+            async with collect(env, Waits, episodes=9) as run:
                 await anext(run)
             assert env.all_closed()
             with pytest.raises(ClosedError):
@@ -286,11 +299,13 @@ class TestARollout:
         env, kept = noting(), []
 
         async def main() -> None:
-            kept.append(collect_async(env, Waits, episodes=9))
+            kept.append(collect(env, Waits, episodes=9))
             await anext(kept[0])
 
         asyncio.run(main())
         assert env.all_closed()
+        with pytest.raises(ConfigError, match="where it has begun"):
+            next(kept[0])
         with pytest.raises(ClosedError):
             asyncio.run(main_of(kept[0]))
 
@@ -300,8 +315,10 @@ class TestARollout:
         next(run)
 
         async def main() -> None:
-            with pytest.raises(ConfigError, match="collect_async"):
+            with pytest.raises(ConfigError, match="async for"):
                 next(run)
+            with pytest.raises(ConfigError, match="where it has begun"):
+                await anext(run)
             run.close()
 
         asyncio.run(main())
@@ -332,7 +349,7 @@ class TestARollout:
                 await asyncio.Event().wait()
 
         async def main() -> None:
-            run = collect_async(env, Hangs, episodes=9)
+            run = collect(env, Hangs, episodes=9)
             task = asyncio.create_task(main_of(run))
             await asyncio.sleep(0.01)
             await run.aclose()

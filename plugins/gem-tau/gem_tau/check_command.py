@@ -157,9 +157,10 @@ def _play(
         concurrency=keys.concurrency,
         agent_name="oracle",
     )
-    for trajectory in rollout:
-        report.oracle.append(outcome_of(trajectory))
-        advance()
+    with rollout:
+        for trajectory in rollout:
+            report.oracle.append(outcome_of(trajectory))
+            advance()
     report.oracle.sort(key=lambda one: one.group)
 
 

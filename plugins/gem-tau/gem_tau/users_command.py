@@ -195,9 +195,10 @@ def _play(tally: Tally, factory: EnvFactory, keys: UsersKeys) -> Iterator[Trajec
         concurrency=keys.concurrency,
         agent_name="oracle",
     )
-    for trajectory in rollout:
-        tally.outcomes.append(outcome_of(trajectory))
-        yield trajectory
+    with rollout:
+        for trajectory in rollout:
+            tally.outcomes.append(outcome_of(trajectory))
+            yield trajectory
 
 
 def _print(tallies: Sequence[Tally], samples: int) -> None:

@@ -26,7 +26,7 @@ import gem_workers
 from gem_core import Info, Observation
 from gem_core.agent import ScriptedAgent
 from gem_core.errors import SandboxError
-from gem_rollout import collect_async, read_keys
+from gem_rollout import collect, read_keys
 from gem_sandbox.guest.process_tree import descendants
 from gem_tools import background
 from gem_workers import Cancellation
@@ -83,7 +83,7 @@ def test_cancelled_episodes_leave_the_queue_of_the_sandbox(tool: str, sandbox: s
             return super().act(observation, info)
 
     async def main() -> Any:
-        run = collect_async(
+        run = collect(
             lambda: gem_core.make(GAME, tools=[options]),
             lambda: Sleeper([SLEEP]),
             episodes=QUEUED,

@@ -132,12 +132,12 @@ class Engine:
         return trajectory
 
     def interrupt(self) -> bool:
-        """Cut off episodes at their next await or step; called by the handler of Ctrl-C.
+        """Begin no more episodes, and cut off the others at their next await or step.
 
         Returns:
-            Whether the thread of the event loop is in a step, which the handler must break.
+            Whether the thread of the event loop is in a step, which a handler of Ctrl-C must break.
         """
-        self._runner.stopping = True
+        self._no_more = self._runner.stopping = True
         return self._threads.is_inline
 
     async def stop(self, patience: float = PATIENCE) -> None:

@@ -1,11 +1,11 @@
-"""Collect episodes: ``collect`` for ordinary code, ``collect_async`` inside an event loop."""
+"""Collect episodes: ``for`` in ordinary code, ``async for`` inside an event loop."""
 
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 from gem_core.agent import Agent
 from gem_core.errors import ClosedError, ConfigError
@@ -20,7 +20,7 @@ from gem_rollout.episodes.report import Report
 from gem_rollout.episodes.run_loop import RunLoop
 from gem_rollout.records.trajectory import Trajectory
 
-__all__ = ["AgentMaker", "AsyncRollout", "Rollout", "collect", "collect_async"]
+__all__ = ["AgentMaker", "Rollout", "collect"]
 
 AgentMaker = str | AgentSpec | Callable[[], Agent]
 """The agent that ``collect`` takes: an id, a spec or a factory."""
@@ -48,8 +48,8 @@ def collect(
 ) -> "Rollout":
     """Play episodes and yield each trajectory when its episode ends.
 
-    After Ctrl-C the run yields the episodes that have ended, then raises ``KeyboardInterrupt``. A
-    second Ctrl-C ends it immediately.
+    ``for`` in ordinary code, ``async for`` in an event loop. After Ctrl-C, or once the task is
+    cancelled, the episodes in flight are cut off: see ``Rollout``.
 
     Args:
         make_env: The environment: an id, a spec, or a function that makes one, called whenever
@@ -72,92 +72,27 @@ def collect(
         sampler: Adapts the weights of a mixture.
 
     Returns:
-        An iterator of trajectories, with a ``report``. ``with collect(...) as rollout``, or its
-        ``close``, ends the run early; so does dropping it.
+        An iterator of trajectories, with a ``report``. ``with collect(...) as rollout`` (``async
+        with`` in an event loop), or its ``close``, ends the run early; so does dropping it.
 
     Raises:
-        ConfigError: An argument of the wrong type or out of range, or an event loop runs in this
-            thread (use ``collect_async`` there).
+        ConfigError: An argument of the wrong type or out of range.
         UnknownIdError: No environment or agent has the id.
     """
-    _refuse_event_loop()
     return Rollout(
-        _plan(
-            make_env,
-            make_agent,
-            episodes=episodes,
+        Plan(
+            components=components_by_name(make_env),
+            make_agent=_agent_maker(make_agent),
+            numbers=iter(range(episodes) if isinstance(episodes, int) else episodes),
             samples=episodes_per_group,
             fork_groups=fork_groups,
             seed=seed,
             concurrency=concurrency,
             agent_name=agent_name,
-            policy=policy,
-            budget=budget,
+            policy=policy or FaultPolicy(),
+            budget=budget or Budget(),
             sampler=sampler,
         )
-    )
-
-
-def collect_async(
-    make_env: Environments,
-    make_agent: AgentMaker,
-    *,
-    episodes: int | Iterable[int] | Iterable[tuple[str, int]],
-    episodes_per_group: int = 1,
-    fork_groups: bool = False,
-    seed: int = 0,
-    concurrency: int = 16,
-    agent_name: str = "agent",
-    policy: FaultPolicy | None = None,
-    budget: Budget | None = None,
-    sampler: Sampler | None = None,
-) -> "AsyncRollout":
-    """Do the same as ``collect`` for callers in an event loop; returns an async iterator."""
-    return AsyncRollout(
-        _plan(
-            make_env,
-            make_agent,
-            episodes=episodes,
-            samples=episodes_per_group,
-            fork_groups=fork_groups,
-            seed=seed,
-            concurrency=concurrency,
-            agent_name=agent_name,
-            policy=policy,
-            budget=budget,
-            sampler=sampler,
-        )
-    )
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
-
-
-def _refuse_event_loop() -> None:
-    if _running_loop() is not None:
-        raise ConfigError("An event loop runs here: use `async for` on collect_async(...).")
-
-
-def _plan(
-    make_env: Environments,
-    make_agent: AgentMaker,
-    *,
-    episodes: int | Iterable[int] | Iterable[tuple[str, int]],
-    policy: FaultPolicy | None,
-    budget: Budget | None,
-    **options: Any,
-) -> Plan:
-    return Plan(
-        components=components_by_name(make_env),
-        make_agent=_agent_maker(make_agent),
-        numbers=iter(range(episodes) if isinstance(episodes, int) else episodes),
-        policy=policy or FaultPolicy(),
-        budget=budget or Budget(),
-        **options,
     )
 
 
@@ -176,23 +111,90 @@ def _agent_maker(make_agent: AgentMaker) -> Callable[[], Agent]:
     return make_agent
 
 
-class AsyncRollout:
-    """A run as an asynchronous iterator of trajectories, in the order in which they end.
+class Rollout:
+    """A run as an iterator of trajectories, in the order in which they end.
 
-    Use it with ``async with`` to end the run when the block is left. One that is dropped ends soon
-    after, and all end with their event loop, if that ends as that of ``asyncio.run`` does.
+    Use it with ``with`` to end the run when the block is left; in an event loop, with ``async
+    with``. One that is dropped ends soon after, and one in an event loop ends with it, if that ends
+    as that of ``asyncio.run`` does.
+
+    The first Ctrl-C while the main thread waits for a trajectory cuts off the episodes in flight.
+    Those that have ended are yielded; then ``KeyboardInterrupt`` is raised. In a ``with`` block the
+    same holds while the caller works between two trajectories: Ctrl-C is noted, and raised at the
+    end of the run or of the block. Without a block it is raised there immediately, and trajectories
+    that were not taken are lost. A second Ctrl-C is always raised immediately. In an event loop,
+    the loop handles Ctrl-C, and cancelling the task has the effect of the first one.
 
     Args:
         plan: The arguments of the run.
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._run = _AsyncRun(plan)
-        self.report: Report = self._run.engine.report
+        engine = Engine(plan)
+        self._run, self._async_run = _Run(engine), _AsyncRun(engine)
+        self.report: Report = engine.report
         """Counts of the run, always up to date."""
         self._is_over = False
         prepare()
-        self._lifetime = Lifetime(self, _end_async, self._run, what="rollout")
+        self._lifetime = Lifetime(self, _end, self._run, self._async_run, what="rollout")
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Trajectory:
+        """Return the next trajectory.
+
+        Raises:
+            ClosedError: The run was closed.
+            ConfigError: An event loop runs in this thread, or the run has begun in one.
+            ForkError: This is a fork of the process that made it.
+        """
+        if self._is_over:
+            raise StopIteration
+        self._check_sync()
+        try:
+            trajectory = self._run.next()
+        except BaseException:
+            self.close()
+            raise
+        if trajectory is None:
+            self._is_over = True
+            self.close()
+            raise StopIteration
+        return trajectory
+
+    def _check_sync(self) -> None:
+        self._lifetime.check()
+        if _running_loop() is not None:
+            raise ConfigError("An event loop runs here: use `async for`, and `async with`.")
+        if self._async_run.loop is not None:
+            raise ConfigError(_ELSEWHERE)
+
+    def __enter__(self) -> Self:
+        self._check_sync()
+        self._run.enter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the run: cut off the episodes in flight and close everything; may be called twice.
+
+        Episodes have 1.3 seconds to end, and environments that block 5 seconds to close; what takes
+        longer is left to its thread, and a warning is logged. Another thread that waits for a
+        trajectory gets a ``ClosedError``; if it is in a step that does not return within 10
+        seconds, it closes the environments after that step. One that runs in an event loop ends
+        soon after; ``aclose`` waits for it. In a fork this does nothing.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C was noted, and was not raised yet.
+        """
+        if self._lifetime.is_open:
+            try:
+                self._run.end()
+            finally:
+                self._lifetime.end()
 
     def __aiter__(self) -> Self:
         return self
@@ -202,13 +204,16 @@ class AsyncRollout:
 
         Raises:
             ClosedError: The run was closed, or its event loop has ended.
+            ConfigError: The run has begun in another event loop, or outside of event loops.
             ForkError: This is a fork of the process that made it.
         """
         if self._is_over:
             raise StopAsyncIteration
         self._lifetime.check()
+        if self._run.has_begun:
+            raise ConfigError(_ELSEWHERE)
         try:
-            trajectory = await self._run.next()
+            trajectory = await self._async_run.next()
         except BaseException:
             await self.aclose()
             raise
@@ -226,23 +231,120 @@ class AsyncRollout:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """End the run: cut off the episodes in flight and close everything; may be called twice.
-
-        Episodes have 1.3 seconds to end, and environments that block 5 seconds to close; what takes
-        longer is left to its thread, and a warning is logged. In a fork this does nothing.
-        """
+        """End a run that runs in an event loop, as ``close`` does; may be called twice."""
         if self._lifetime.is_open:
             try:
-                await self._run.close()
+                await self._async_run.close()
             finally:
                 self._lifetime.end()
 
 
-class _AsyncRun:
-    """The state of an ``AsyncRollout``."""
+def _end(run: "_Run", async_run: "_AsyncRun") -> None:
+    """End a run that was dropped."""
+    if run.needs_end:
+        end_in_thread(run.end)
+    _end_async(async_run)
 
-    def __init__(self, plan: Plan) -> None:
-        self.engine = Engine(plan)
+
+_ELSEWHERE = "A rollout is consumed where it has begun: in one event loop, or outside of them."
+
+
+class _Run:
+    """A run in ordinary code. One thread at a time uses it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._lock = Lock()
+        self._loop: RunLoop | None = None
+        self._is_closing = False
+        self._is_stopped = False
+        self._is_over = False
+
+    def enter(self) -> None:
+        """Note Ctrl-C until the run is over."""
+        with self._lock:
+            self._begin().note()
+
+    def next(self) -> Trajectory | None:
+        """Return the next trajectory; None at the end."""
+        with self._lock:
+            loop = self._begin()
+            with loop.noting():
+                trajectory = None if self._is_closing else self._next(loop)
+        if self._is_closing:
+            self.end()
+            raise ClosedError("This rollout is closed.")
+        return trajectory
+
+    def _begin(self) -> RunLoop:
+        if self._loop is None:
+            self._loop = RunLoop(self.engine.interrupt)
+        return self._loop
+
+    def _next(self, loop: RunLoop) -> Trajectory | None:
+        engine = self.engine
+        goes_on = not self._is_stopped and not loop.interrupted
+        if goes_on and (engine.finished or loop.wait(engine.ready())):
+            return engine.take()
+        if not self._is_stopped and not engine.finished and not self._is_closing:
+            self._is_stopped = True
+            loop.finish(engine.stop())
+        if engine.finished:
+            return engine.take()
+        if engine.error is not None:
+            raise engine.error
+        return None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has an event loop of its own."""
+        return self._loop is not None
+
+    @property
+    def needs_end(self) -> bool:
+        """Whether there is something to end."""
+        return self._loop is not None and not self._is_over
+
+    def end(self) -> None:
+        """End the run, or let the thread that is in it do so."""
+        self._is_closing, loop = True, self._loop
+        if loop is None or self._is_over:
+            return
+        self.engine.interrupt()
+        loop.wake()  # another thread waits, or this is a step
+        if _running_loop() is not None:
+            if not loop.is_mine:
+                end_in_thread(self.end).join(_LIMIT)
+            return
+        if not self._lock.acquire(timeout=_LIMIT):
+            _log.warning(
+                "A thread is in a step of a rollout that was closed %g seconds ago: it closes the "
+                "environments when the step returns.",
+                _LIMIT,
+            )
+            return
+        try:
+            self._close(loop)
+        finally:
+            self._lock.release()
+            loop.end()
+
+    def _close(self, loop: RunLoop) -> None:
+        with loop.noting():
+            if self._is_over:
+                return
+            self._is_over = True
+            try:
+                loop.close(lambda: self.engine.stop(_HURRY if loop.in_a_hurry else PATIENCE))
+            finally:
+                end_in_thread(partial(self.engine.close_rest, are_over=True)).join(_HURRY)
+
+
+class _AsyncRun:
+    """A run in an event loop."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
         self.loop: asyncio.AbstractEventLoop | None = None
         self.is_closing = False
         self._guard: AsyncGenerator[None, None] | None = None
@@ -257,7 +359,7 @@ class _AsyncRun:
             self.loop, self._guard = asyncio.get_running_loop(), self._end_with_loop()
             await anext(self._guard)
         elif self.loop is not asyncio.get_running_loop():
-            raise ConfigError("A rollout is consumed in the event loop in which it has begun.")
+            raise ConfigError(_ELSEWHERE)
         if self._stop is None and await engine.ready() and not self.is_closing:
             return engine.take()
         if self.is_closing:
@@ -323,157 +425,8 @@ def _end_async(run: _AsyncRun) -> None:
         end_in_thread(partial(run.engine.close_rest, are_over=True))
 
 
-class Rollout:
-    """A run as an iterator of trajectories, in the order in which they end.
-
-    Use it with ``with`` to end the run when the block is left. One that is dropped ends soon after,
-    in another thread.
-
-    Args:
-        plan: The arguments of the run.
-    """
-
-    def __init__(self, plan: Plan) -> None:
-        self._run = _Run(plan)
-        self.report: Report = self._run.engine.report
-        """Counts of the run, always up to date."""
-        self._is_over = False
-        prepare()
-        self._lifetime = Lifetime(self, _end, self._run, what="rollout")
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> Trajectory:
-        """Return the next trajectory.
-
-        Raises:
-            ClosedError: The run was closed.
-            ConfigError: An event loop runs in this thread.
-            ForkError: This is a fork of the process that made it.
-        """
-        if self._is_over:
-            raise StopIteration
-        self._lifetime.check()
-        _refuse_event_loop()
-        try:
-            trajectory = self._run.next(self)
-        except BaseException:
-            self.close()
-            raise
-        if trajectory is None:
-            self._is_over = True
-            self.close()
-            raise StopIteration
-        return trajectory
-
-    def __enter__(self) -> Self:
-        self._lifetime.check()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the run: cut off the episodes in flight and close everything; may be called twice.
-
-        Episodes have 1.3 seconds to end, and environments that block 5 seconds to close; what takes
-        longer is left to its thread, and a warning is logged. Another thread that waits for a
-        trajectory gets a ``ClosedError``; if it is in a step that does not return within 10
-        seconds, it closes the environments after that step. In a fork this does nothing.
-
-        Raises:
-            KeyboardInterrupt: Ctrl-C arrived while the caller worked between two trajectories.
-        """
-        if self._lifetime.is_open:
-            try:
-                self._run.end()
-            finally:
-                self._lifetime.end()
-
-
-class _Run:
-    """The state of a ``Rollout``. One thread at a time uses it."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.engine = Engine(plan)
-        self._lock = Lock()
-        self._loop: RunLoop | None = None
-        self._is_closing = False
-        self._is_stopped = False
-        self._is_over = False
-
-    def next(self, owner: object) -> Trajectory | None:
-        """Return the next trajectory; None at the end.
-
-        Args:
-            owner: The object that users hold.
-        """
-        with self._lock:
-            if self._loop is None:
-                self._loop = RunLoop(owner, self.engine.interrupt)
-            self._loop.listen()
-            trajectory = None if self._is_closing else self._next(self._loop)
-            if self._is_closing:
-                self._close(self._loop)
-                raise ClosedError("This rollout is closed.")
-            return trajectory
-
-    def _next(self, loop: RunLoop) -> Trajectory | None:
-        engine = self.engine
-        goes_on = not self._is_stopped and not loop.interrupted
-        if goes_on and (engine.finished or loop.wait(engine.ready())):
-            return engine.take()
-        if not self._is_stopped and not engine.finished and not self._is_closing:
-            self._is_stopped = True
-            loop.finish(engine.stop())
-        if engine.finished:
-            return engine.take()
-        if engine.error is not None:
-            raise engine.error
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
         return None
-
-    @property
-    def needs_end(self) -> bool:
-        """Whether there is something to end."""
-        return self._loop is not None and not self._is_over
-
-    def end(self) -> None:
-        """End the run, or let the thread that is in it do so."""
-        self._is_closing, loop = True, self._loop
-        if loop is None or self._is_over:
-            return
-        if loop.is_running:  # in another thread, or this is a step
-            self.engine.interrupt()
-            loop.wake()
-        if _running_loop() is not None:
-            if not loop.is_mine:
-                end_in_thread(self.end).join(_LIMIT)
-            return
-        if not self._lock.acquire(timeout=_LIMIT):
-            _log.warning(
-                "A thread is in a step of a rollout that was closed %g seconds ago: it closes the "
-                "environments when the step returns.",
-                _LIMIT,
-            )
-            return
-        try:
-            self._close(loop)
-        finally:
-            self._lock.release()
-
-    def _close(self, loop: RunLoop) -> None:
-        if self._is_over:
-            return
-        self._is_over = True
-        try:
-            loop.close(lambda: self.engine.stop(_HURRY if loop.in_a_hurry else PATIENCE))
-        finally:
-            end_in_thread(partial(self.engine.close_rest, are_over=True)).join(_HURRY)
-        loop.raise_interrupt()
-
-
-def _end(run: _Run) -> None:
-    """End a run that was dropped."""
-    if run.needs_end:
-        end_in_thread(run.end)

@@ -14,9 +14,10 @@ from gem_core.vector.slot import FAULTS
 from gem_rollout.episodes.episode import Episode, Phase
 from gem_rollout.episodes.threads import Threads
 
-__all__ = ["KEEPS_VALUES", "Runner"]
+__all__ = ["Runner"]
 
 _ENDED: Final = object()
+_CUT_OFF: Final = object()
 
 
 class Runner:
@@ -48,16 +49,16 @@ class Runner:
         """
         steps = episode.run(*phases)
         resume: Callable[[], Any] = functools.partial(next, steps)
-        while True:
+        while not self.stopping:
             if self._in_thread or episode.env.blocking:
                 value = await self._advance_in_thread(episode, steps, resume)
                 if value is None:
                     return False
             else:
                 value = self._threads.call_inline(_advance, steps, resume, self._is_stopping)
-            if self.stopping:  # and perhaps the step was broken by Ctrl-C
-                _close_unused(value)
-                raise asyncio.CancelledError
+            is_broken = self.stopping and episode.error is not None  # perhaps by Ctrl-C
+            if value is _CUT_OFF or (value is _ENDED and is_broken):
+                break
             if value is _ENDED:
                 return True
             try:
@@ -69,8 +70,7 @@ class Runner:
                 resume = functools.partial(steps.throw, error)
             else:
                 resume = functools.partial(steps.send, result)
-            if self.stopping:  # an agent may have ignored its cancellation
-                raise asyncio.CancelledError
+        raise asyncio.CancelledError
 
     def _is_stopping(self) -> bool:
         return self.stopping
@@ -90,7 +90,6 @@ class Runner:
         except asyncio.CancelledError:
             # The environment will be closed next, which must wait until the thread has left it.
             stopped.set()
-            episode.abandoned = True  # also if this is cancelled again
             episode.abandoned = await self._threads.cancel(running, self._ender(episode, steps))
             if not episode.abandoned:
                 _close_unused(running.result())
@@ -155,22 +154,13 @@ def _advance(
     """Run an episode to its next awaitable, which is returned, or to its end."""
     try:
         value = resume()
-        while not is_awaitable(value) and not is_stopping():
+        while not is_awaitable(value):
+            if is_stopping():
+                return _CUT_OFF
             value = steps.send(value)
     except StopIteration:
         return _ENDED
     return value
-
-
-KEEPS_VALUES = frozenset(
-    (
-        _advance.__code__,
-        Episode.play.__code__,
-        Episode.run.__code__,
-        Threads.call_inline.__code__,
-    )
-)
-"""Code that an exception of Ctrl-C must not break: it may hold an unclosed object."""
 
 
 def _close_unused(value: Any) -> None:

@@ -60,11 +60,9 @@ class Threads:
         """
         if future in self._busy:
             self._busy[future].cancellation.cancel()
-        abandoned = False
-        try:
+        with contextlib.suppress(asyncio.CancelledError):  # another one ends the wait
             await asyncio.wait([future], timeout=GRACE)
-        finally:
-            abandoned = self.abandon(future, afterwards)
+        abandoned = self.abandon(future, afterwards)
         if not abandoned:
             await asyncio.wait([future])  # it has just returned
         return abandoned
