@@ -17,7 +17,8 @@ import gem_rollout
 from gem_core import BaseAgent, Env, Info
 from gem_core.agent import RandomAgent
 from gem_core.errors import ConfigError
-from gem_rollout import AgentSelector, MultiAgentEnv, MultiAgentStep, Trajectory
+from gem_rollout import MultiAgentEnv, MultiAgentStep, Trajectory
+from gem_rollout.multi_agent import AgentSelector
 
 PLAYERS = ("first", "second")
 MOVE = re.compile(r"take (\d{1,3}) from (\d{1,3})\b")

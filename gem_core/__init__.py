@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gem_core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from gem_core.agent import Agent, BaseAgent, Generation, Reply
+    from gem_core.agent import Agent, BaseAgent, Reply
     from gem_core.api import (
         find_envs,
         list_envs,
@@ -16,11 +16,10 @@ if TYPE_CHECKING:
         make_agent,
         make_tool,
         make_vec,
-        print_envs,
         register,
         spec,
     )
-    from gem_core.env import AsyncEnv, BaseEnv, Env, Layer, Step, Wrapper
+    from gem_core.env import AsyncEnv, BaseEnv, Env, Step, Wrapper
     from gem_core.errors import GemError
     from gem_core.hookspecs import hookimpl
     from gem_core.observation import Action, Info, Observation, visible_text
@@ -28,18 +27,16 @@ if TYPE_CHECKING:
     from gem_core.specs import (
         AgentSpec,
         EnvSpec,
-        Kind,
         Spec,
         ToolSpec,
         WrapperSpec,
     )
     from gem_core.tool import BaseTool, Function, Tool, ToolCall, ToolResult
-    from gem_core.vector import VectorEnv
 
 __version__ = "0.1.0"
 
 _MODULES = {
-    "agent": ("Agent", "BaseAgent", "Generation", "Reply"),
+    "agent": ("Agent", "BaseAgent", "Reply"),
     "api": (
         "find_envs",
         "list_envs",
@@ -47,11 +44,10 @@ _MODULES = {
         "make_agent",
         "make_tool",
         "make_vec",
-        "print_envs",
         "register",
         "spec",
     ),
-    "env": ("AsyncEnv", "BaseEnv", "Env", "Layer", "Step", "Wrapper"),
+    "env": ("AsyncEnv", "BaseEnv", "Env", "Step", "Wrapper"),
     "errors": ("GemError",),
     "hookspecs": ("hookimpl",),
     "observation": ("Action", "Info", "Observation", "visible_text"),
@@ -59,13 +55,11 @@ _MODULES = {
     "specs": (
         "AgentSpec",
         "EnvSpec",
-        "Kind",
         "Spec",
         "ToolSpec",
         "WrapperSpec",
     ),
     "tool": ("BaseTool", "Function", "Tool", "ToolCall", "ToolResult"),
-    "vector": ("VectorEnv",),
 }
 
 __all__ = [
@@ -80,10 +74,7 @@ __all__ = [
     "EnvSpec",
     "Function",
     "GemError",
-    "Generation",
     "Info",
-    "Kind",
-    "Layer",
     "Observation",
     "Reply",
     "Secret",
@@ -93,7 +84,6 @@ __all__ = [
     "ToolCall",
     "ToolResult",
     "ToolSpec",
-    "VectorEnv",
     "Wrapper",
     "WrapperSpec",
     "__version__",
@@ -104,7 +94,6 @@ __all__ = [
     "make_agent",
     "make_tool",
     "make_vec",
-    "print_envs",
     "register",
     "spec",
     "visible_text",

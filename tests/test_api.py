@@ -23,6 +23,7 @@ from gem_core import (
     ToolSpec,
     Wrapper,
 )
+from gem_core.api import print_envs
 from gem_core.errors import (
     ConfigError,
     EntryPointError,
@@ -328,7 +329,7 @@ class TestRegister:
         assert gem_core.make("test:Registered-v0").reset()[0].startswith("8 ")
         assert gem_core.make_vec("test:Registered-v0", size=2).reset()[0][0].startswith("2 ")
         lines: list[str] = []
-        gem_core.print_envs("test:Registered-*", write=lines.append)
+        print_envs("test:Registered-*", write=lines.append)
         assert "1" in lines[0]
         assert lines[1].startswith("test:Registered-v0 ")
         assert lines[1].endswith("size=8")
@@ -339,5 +340,5 @@ class TestRegister:
 
     def test_lists_nothing_for_a_pattern_that_nothing_matches(self) -> None:
         lines: list[str] = []
-        gem_core.print_envs("nowhere:*", write=lines.append)
+        print_envs("nowhere:*", write=lines.append)
         assert len(lines) == 1

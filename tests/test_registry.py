@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import gem_core
+from gem_core.api import print_envs
 from gem_core.errors import DuplicateIdError, EntryPointError, InvalidIdError, UnknownIdError
 from gem_core.known import known_ids
 from gem_core.plugins import default_registry
@@ -228,14 +229,14 @@ class TestThisInstallation:
 
     def test_what_is_printed_names_id_entry_point_and_parameters(self) -> None:
         lines: list[str] = []
-        gem_core.print_envs("game:GuessTheNumber-v0-easy", write=lines.append)
+        print_envs("game:GuessTheNumber-v0-easy", write=lines.append)
         assert lines[0] == "Environments: 1"
         assert lines[1].split("  ")[:2] == [
             "game:GuessTheNumber-v0-easy",
             "gem_games.guess_the_number:GuessTheNumberEnv",
         ]
         assert "max_number=10" in lines[1]
-        gem_core.print_envs("nothing:*", write=lines.append)
+        print_envs("nothing:*", write=lines.append)
         assert lines[-1] == "Environments: 0"
 
     def test_an_id_that_is_not_installed_is_answered_with_its_distribution(

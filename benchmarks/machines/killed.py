@@ -18,7 +18,7 @@ _PATIENCE = 10.0
 """Seconds in which everything of a killed owner must be gone."""
 _OWNER = """
 import sys, threading
-from gem_workers import make_machine_provider
+from gem_workers.machine import make_machine_provider
 from gem_workers.machine import MachineSpec
 
 provider = make_machine_provider("local")

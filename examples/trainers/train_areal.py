@@ -18,8 +18,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from gem_adapters.areal import GemWorkflow
 from gem_adapters.rows import rows
 from gem_agents.local_model import LocalModel
-from gem_rollout import FaultPolicy, Request
+from gem_rollout import FaultPolicy
 from gem_rollout.models.tiny_model import save_tiny_model
+from gem_rollout.tokens.sampler import Request
 
 ENV = "game:GuessTheNumber-v0-easy"
 

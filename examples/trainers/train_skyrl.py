@@ -26,8 +26,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from gem_adapters.rows import rows
 from gem_adapters.skyrl import GemGenerator
 from gem_agents.local_model import LocalModel
-from gem_rollout import FaultPolicy, Limits, Request
+from gem_rollout import FaultPolicy, Limits
 from gem_rollout.models.tiny_model import save_tiny_model
+from gem_rollout.tokens.sampler import Request
 
 ENV = "game:GuessTheNumber-v0-easy"
 

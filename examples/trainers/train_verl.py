@@ -22,8 +22,8 @@ from verl.workers.rollout.replica import TokenOutput
 from gem_adapters.rows import rows
 from gem_adapters.verl import agent_loop_config
 from gem_agents.local_model import LocalModel
-from gem_rollout import Request
 from gem_rollout.models.tiny_model import save_tiny_model
+from gem_rollout.tokens.sampler import Request
 
 ENV = "game:GuessTheNumber-v0-easy"
 

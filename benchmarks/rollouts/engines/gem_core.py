@@ -4,7 +4,8 @@ from typing import Any
 
 from gem_agents.openai import OpenAIAgent
 from gem_core import BaseEnv, Step
-from gem_rollout import TrajectoryFile, collect, read_keys
+from gem_rollout import TrajectoryFile, collect
+from gem_rollout.records.store import read_keys
 from rollouts.workload import REPLY, Workload, message
 
 __all__ = ["play"]

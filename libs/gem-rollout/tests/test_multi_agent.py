@@ -17,7 +17,8 @@ from gem_core.errors import (
     UnknownKwargError,
     WrongAgentError,
 )
-from gem_rollout import AgentSelector, MultiAgentEnv, MultiAgentStep
+from gem_rollout import MultiAgentEnv, MultiAgentStep
+from gem_rollout.multi_agent import AgentSelector
 from gem_rollout.testing import check_multi_agent_env
 
 EXAMPLES = 100 if thorough() else 30

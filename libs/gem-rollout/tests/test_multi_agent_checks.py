@@ -6,7 +6,8 @@ from typing import ClassVar
 import pytest
 
 from gem_core.testing import CheckFailedError
-from gem_rollout import AgentSelector, MultiAgentEnv
+from gem_rollout import MultiAgentEnv
+from gem_rollout.multi_agent import AgentSelector
 from gem_rollout.testing import MULTI_AGENT_CHECKS, check_multi_agent_env
 
 

@@ -15,11 +15,12 @@ from selection import thorough
 import gem_core
 import gem_rollout
 from gem_agents.testing.endpoint_server import EndpointServer
-from gem_core import BaseAgent, Generation, Reply
-from gem_core.agent import RandomAgent
+from gem_core import BaseAgent, Reply
+from gem_core.agent import Generation, RandomAgent
 from gem_core.errors import ConfigError, EpisodeEndedError, SnapshotError, WrongAgentError
 from gem_core.testing import check_env
-from gem_rollout import AgentSelector, MultiAgentEnv, Trajectory
+from gem_rollout import MultiAgentEnv, Trajectory
+from gem_rollout.multi_agent import AgentSelector
 from gem_rollout.multi_agent.agent_view import AgentView
 from gem_rollout.testing import check_multi_agent_env
 

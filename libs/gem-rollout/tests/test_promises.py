@@ -11,7 +11,8 @@ import gem_core
 import gem_rollout
 from gem_core.agent import Generation, RandomAgent, SilentAgent
 from gem_core.errors import ConfigError, UnknownIdError
-from gem_rollout import Trajectory, TrajectoryFile, Turn, collect, read_keys, read_trajectories
+from gem_rollout import Trajectory, TrajectoryFile, Turn, collect, read_trajectories
+from gem_rollout.records.store import read_keys
 
 GAME = "game:GuessTheNumber-v0-easy"
 

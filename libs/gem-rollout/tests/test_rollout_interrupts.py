@@ -17,7 +17,8 @@ PROGRAM = """
 import asyncio, faulthandler, gc, itertools, os, signal, sys, threading, time
 from gem_core import AsyncEnv, BaseAgent, BaseEnv, Step
 from gem_core.agent import SilentAgent
-from gem_rollout import Component, TrajectoryFile, collect, read_keys
+from gem_rollout import Component, TrajectoryFile, collect
+from gem_rollout.records.store import read_keys
 
 gc.disable()  # Python loses a Ctrl-C that arrives in a finalizer
 opened, ended = set(), []

@@ -26,9 +26,9 @@ from gem_rollout import (
     TrajectoryFile,
     Turn,
     collect,
-    read_keys,
     read_trajectories,
 )
+from gem_rollout.records.store import read_keys
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.slow]
 
@@ -119,7 +119,8 @@ class TestManyEpisodes:
 KILLED = """
 import asyncio, sys
 from gem_core import BaseAgent, BaseEnv, Step
-from gem_rollout import TrajectoryFile, collect, read_keys
+from gem_rollout import TrajectoryFile, collect
+from gem_rollout.records.store import read_keys
 
 class Once(BaseEnv):
     def start(self):
@@ -166,7 +167,8 @@ class TestARunThatIsKilled:
 INTERRUPTED = """
 import asyncio, sys, threading, time
 from gem_core import BaseAgent, BaseEnv, Step
-from gem_rollout import TrajectoryFile, collect, read_keys
+from gem_rollout import TrajectoryFile, collect
+from gem_rollout.records.store import read_keys
 
 class Once(BaseEnv):
     blocking = {blocking}

@@ -9,8 +9,9 @@ from selection import thorough
 
 from gem_core.agent import Generation
 from gem_core.errors import DataError
-from gem_rollout import TokenSequence, Trajectory, Turn, training_rows
+from gem_rollout import Trajectory, Turn, training_rows
 from gem_rollout.episodes.report import EnvReport
+from gem_rollout.tokens.sequences import TokenSequence
 
 IDS = st.lists(st.integers(0, 99), max_size=4)
 

@@ -20,14 +20,8 @@ from selection import thorough
 
 from gem_core.agent import Generation
 from gem_core.errors import ConfigError
-from gem_rollout import (
-    EpisodeKey,
-    Trajectory,
-    TrajectoryFile,
-    Turn,
-    read_keys,
-    read_trajectories,
-)
+from gem_rollout import Trajectory, TrajectoryFile, Turn, read_trajectories
+from gem_rollout.records.store import EpisodeKey, read_keys
 
 pytestmark = pytest.mark.timeout(60)
 EXAMPLES = 100 if thorough() else 20

@@ -20,12 +20,9 @@ from gem_rollout import (
     FaultPolicy,
     Limits,
     Prompt,
-    PromptTooLongError,
     ReplyError,
-    ReplyInterruptedError,
     RowEnvs,
     Sampled,
-    SequenceError,
     TokenSession,
     Trajectory,
     Turn,
@@ -37,6 +34,9 @@ from gem_rollout import (
     training_rows,
 )
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
+from gem_rollout.tokens.agent import SequenceError
+from gem_rollout.tokens.limits import PromptTooLongError
+from gem_rollout.tokens.reply import ReplyInterruptedError
 
 GAME = "game:GuessTheNumber-v0-easy"
 FORGETFUL = (

@@ -14,27 +14,19 @@ from gem_core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from gem_tasks.env import Answer, GoldOracle, TaskEnv, gold_answers
-    from gem_tasks.function_tool import FunctionTool, ToolSet, as_tool
-    from gem_tasks.grader import Attempt, Grade, Grader, GraderError, GraderSpec, make_grader
-    from gem_tasks.judge import JudgeError
+    from gem_tasks.function_tool import ToolSet, as_tool
+    from gem_tasks.grader import Attempt, Grade, make_grader
     from gem_tasks.row_options import RowOptions
-    from gem_tasks.rows import forget_rows
 
 __all__ = [
     "Answer",
     "Attempt",
-    "FunctionTool",
     "GoldOracle",
     "Grade",
-    "Grader",
-    "GraderError",
-    "GraderSpec",
-    "JudgeError",
     "RowOptions",
     "TaskEnv",
     "ToolSet",
     "as_tool",
-    "forget_rows",
     "gold_answers",
     "make_grader",
 ]
@@ -43,10 +35,8 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "env": ("Answer", "GoldOracle", "TaskEnv", "gold_answers"),
-        "function_tool": ("FunctionTool", "ToolSet", "as_tool"),
-        "grader": ("Attempt", "Grade", "Grader", "GraderError", "GraderSpec", "make_grader"),
-        "judge": ("JudgeError",),
+        "function_tool": ("ToolSet", "as_tool"),
+        "grader": ("Attempt", "Grade", "make_grader"),
         "row_options": ("RowOptions",),
-        "rows": ("forget_rows",),
     },
 )

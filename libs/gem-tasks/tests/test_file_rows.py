@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gem_core.errors import DataError
-from gem_tasks import Answer, file_rows, forget_rows
+from gem_tasks import Answer, file_rows
+from gem_tasks.rows import forget_rows
 
 COLUMNS = {"problem": str, "answer": Answer, "tests": Any}
 texts = st.text(st.characters(codec="utf-8"), max_size=8)

@@ -20,7 +20,8 @@ from gem_core.config import build
 from gem_core.errors import ConfigError
 from gem_core.plugins import default_registry
 from gem_core.testing import check_tool
-from gem_tasks import FunctionTool, ToolSet, as_tool
+from gem_tasks import ToolSet, as_tool
+from gem_tasks.function_tool import FunctionTool
 
 EXAMPLES = 100 if thorough() else 25
 

@@ -15,8 +15,8 @@ from gem_core.errors import (
     UnknownKwargError,
 )
 from gem_core.maybe_async import drive
-from gem_tasks import Attempt, Grade, GraderError, GraderSpec, make_grader
-from gem_tasks.grader import grading
+from gem_tasks import Attempt, Grade, make_grader
+from gem_tasks.grader import GraderError, GraderSpec, grading
 from gem_tasks.grader_checks import check_grader
 from gem_tasks.rewards import Format, Length
 

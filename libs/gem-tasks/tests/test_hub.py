@@ -15,8 +15,8 @@ import pytest
 
 from gem_core import make_vec
 from gem_core.errors import DataError, HubError
-from gem_tasks import forget_rows
 from gem_tasks.golds import GoldWarning
+from gem_tasks.rows import forget_rows
 
 NAME = "acme/Sums-2k"
 pytestmark = pytest.mark.slow

@@ -13,8 +13,8 @@ from gem_core.maybe_async import drive
 from gem_core.specs import AgentSpec
 from gem_rollout import collect
 from gem_rollout.episodes.policy import Budget
-from gem_tasks import Attempt, JudgeError
-from gem_tasks.judge import Asker, Judge, objects_in
+from gem_tasks import Attempt
+from gem_tasks.judge import Asker, Judge, JudgeError, objects_in
 
 EXAMPLES = 100 if thorough() else 20
 

@@ -13,7 +13,8 @@ from gem_core.agent import ScriptedAgent
 from gem_core.config import build
 from gem_core.errors import ConfigError
 from gem_rollout import collect, play_episode
-from gem_tasks import Grade, GraderError
+from gem_tasks import Grade
+from gem_tasks.grader import GraderError
 
 EXAMPLES = 100 if thorough() else 20
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gem_core.errors import ConfigError, DataError
-from gem_tasks import forget_rows
+from gem_tasks.rows import forget_rows
 
 pytestmark = pytest.mark.slow
 

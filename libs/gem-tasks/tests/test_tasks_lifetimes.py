@@ -72,7 +72,7 @@ def test_ctrl_c_and_a_cancellation_concern_only_the_thread_that_they_end():
 PROGRAM = """
 import os, signal, sys, threading
 from pathlib import Path
-from gem_tasks import forget_rows
+from gem_tasks.rows import forget_rows
 from gem_tasks.hub import load_from_hub
 from gem_tasks.testing.fake_hub import FakeHub
 from gem_tasks.testing.hub_server import HubServer

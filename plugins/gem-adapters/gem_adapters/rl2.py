@@ -15,15 +15,8 @@ from RL2.utils.communication import async_request
 from gem_adapters.cached import row_envs
 from gem_adapters.sglang import InterruptedEpisodes, Piece, Resumable, stop_strings, with_turn_limit
 from gem_core.errors import ConfigError
-from gem_rollout import (
-    FaultPolicy,
-    Limits,
-    ReplyError,
-    ReplyInterruptedError,
-    Row,
-    Trajectory,
-    training_rows,
-)
+from gem_rollout import FaultPolicy, Limits, ReplyError, Row, Trajectory, training_rows
+from gem_rollout.tokens.reply import ReplyInterruptedError
 
 __all__ = ["Generate", "generate"]
 

@@ -10,16 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gem_core.errors import ConfigError
-from gem_rollout import (
-    Limits,
-    Prompt,
-    ReplyError,
-    ReplyInterruptedError,
-    Sampled,
-    TokenSession,
-    Trajectory,
-    play_tokens,
-)
+from gem_rollout import Limits, Prompt, ReplyError, Sampled, TokenSession, Trajectory, play_tokens
+from gem_rollout.tokens.reply import ReplyInterruptedError
 
 __all__ = ["InterruptedEpisodes", "Piece", "Resumable", "stop_strings", "with_turn_limit"]
 

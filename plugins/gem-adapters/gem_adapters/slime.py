@@ -20,15 +20,9 @@ from slime.utils.types import Sample
 from gem_adapters.cached import row_envs
 from gem_adapters.sglang import InterruptedEpisodes, Piece, Resumable, stop_strings, with_turn_limit
 from gem_core.errors import ConfigError
-from gem_rollout import (
-    FaultPolicy,
-    Limits,
-    ReplyInterruptedError,
-    Row,
-    Trajectory,
-    training_rows,
-)
+from gem_rollout import FaultPolicy, Limits, Row, Trajectory, training_rows
 from gem_rollout.records.rows import episode_reward
+from gem_rollout.tokens.reply import ReplyInterruptedError
 
 __all__ = ["Generate", "generate", "group_rewards"]
 

@@ -21,16 +21,16 @@ from gem_rollout import (
     FaultPolicy,
     Limits,
     Prompt,
-    PromptTooLongError,
     Row,
     RowEnvs,
     Sampled,
-    SequenceError,
     env_rows,
     play_tokens,
     training_rows,
 )
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
+from gem_rollout.tokens.agent import SequenceError
+from gem_rollout.tokens.limits import PromptTooLongError
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # those of AReaL and its dependencies

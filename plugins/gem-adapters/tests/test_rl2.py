@@ -21,14 +21,9 @@ from gem_adapters.testing.adapters import (
     reference,
 )
 from gem_core.errors import ConfigError
-from gem_rollout import (
-    FaultPolicy,
-    Limits,
-    PromptTooLongError,
-    Row,
-    SequenceError,
-    env_rows,
-)
+from gem_rollout import FaultPolicy, Limits, Row, env_rows
+from gem_rollout.tokens.agent import SequenceError
+from gem_rollout.tokens.limits import PromptTooLongError
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # those of RL2 and its dependencies

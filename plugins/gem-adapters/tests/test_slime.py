@@ -20,14 +20,9 @@ from gem_adapters.testing.adapters import (
     reference,
 )
 from gem_core.errors import ConfigError
-from gem_rollout import (
-    FaultPolicy,
-    Limits,
-    PromptTooLongError,
-    Row,
-    SequenceError,
-    env_rows,
-)
+from gem_rollout import FaultPolicy, Limits, Row, env_rows
+from gem_rollout.tokens.agent import SequenceError
+from gem_rollout.tokens.limits import PromptTooLongError
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # those of slime and its dependencies

@@ -17,18 +17,18 @@ from gem_rollout import (
     FaultPolicy,
     Limits,
     Prompt,
-    PromptTooLongError,
     ReplyError,
     Row,
     RowEnvs,
     Sampled,
-    SequenceError,
     env_rows,
     play_tokens,
     row_of,
     training_rows,
 )
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
+from gem_rollout.tokens.agent import SequenceError
+from gem_rollout.tokens.limits import PromptTooLongError
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # those of tinker-cookbook and its dependencies

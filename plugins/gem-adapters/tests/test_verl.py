@@ -19,19 +19,10 @@ from gem_core.env import BaseEnv, Step
 from gem_core.errors import ConfigError, UnknownKwargError
 from gem_core.observation import Action, Info, Observation
 from gem_core.plugins import default_registry
-from gem_rollout import (
-    Limits,
-    Prompt,
-    PromptTooLongError,
-    Row,
-    RowEnvs,
-    Sampled,
-    SequenceError,
-    env_rows,
-    play_tokens,
-    training_rows,
-)
+from gem_rollout import Limits, Prompt, Row, RowEnvs, Sampled, env_rows, play_tokens, training_rows
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
+from gem_rollout.tokens.agent import SequenceError
+from gem_rollout.tokens.limits import PromptTooLongError
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # those of verl and Ray

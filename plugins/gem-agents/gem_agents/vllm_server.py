@@ -39,7 +39,7 @@ class AdapterError(GemError, ConnectionError):
 
 
 class VllmServer:
-    """A vLLM server; agents that sample from it are ``gem_rollout.TokenAgent``.
+    """A vLLM server; agents that sample from it are ``gem_rollout.tokens.agent.TokenAgent``.
 
     Args:
         base_url: The server's URL, including ``/v1``.

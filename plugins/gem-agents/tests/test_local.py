@@ -9,8 +9,9 @@ import gem_core
 from gem_agents.local import LocalAgent
 from gem_agents.local_model import load_model
 from gem_core.errors import ConfigError
-from gem_rollout import Limits, PromptTooLongError, collect
+from gem_rollout import Limits, collect
 from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
+from gem_rollout.tokens.limits import PromptTooLongError
 from gem_rollout.tokens.sampler import Sampled
 from gem_tasks import as_tool
 

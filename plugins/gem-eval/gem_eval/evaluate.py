@@ -26,14 +26,7 @@ from gem_eval.tables import (
     times_of,
     without_only_agent,
 )
-from gem_rollout import (
-    Budget,
-    Component,
-    FaultPolicy,
-    Rollout,
-    TrajectoryFile,
-    collect,
-)
+from gem_rollout import Budget, Component, FaultPolicy, TrajectoryFile, collect
 from gem_rollout.commands import (
     INTERRUPTED,
     HydraCommand,
@@ -44,6 +37,7 @@ from gem_rollout.commands import (
 from gem_rollout.commands.progress import print_line
 from gem_rollout.commands.run import RunKeys
 from gem_rollout.episodes.executor import EpisodeWorkers, executor_of
+from gem_rollout.episodes.rollout import Rollout
 from gem_rollout.records.failures import Failures
 from gem_rollout.records.format_errors import FormatErrors
 from gem_rollout.records.runs import Run, write_json

@@ -20,9 +20,10 @@ from gem_core.errors import ConfigError, DataError, InvalidActionError
 from gem_core.testing import check_env
 from gem_math.env import MathEnv
 from gem_rollout import collect
-from gem_tasks import GoldOracle, forget_rows
+from gem_tasks.env import GoldOracle
 from gem_tasks.golds import GoldWarning
 from gem_tasks.parsing import last_boxed
+from gem_tasks.rows import forget_rows
 
 ROWS = [{"problem": f"What is {n} + {n}?", "answer": str(2 * n)} for n in range(20)]
 

@@ -15,7 +15,7 @@ from gem_core.testing import check_env
 from gem_math.visual import MathVisualEnv
 from gem_rollout import TrajectoryFile, collect, read_trajectories
 from gem_rollout.tokens.chat_content import TextPart, content_parts, to_openai
-from gem_tasks import GoldOracle
+from gem_tasks.env import GoldOracle
 
 
 def figure(sides: int) -> PIL.Image.Image:

@@ -311,7 +311,7 @@ def test_two_processes_build_the_same_image_at_the_same_time(context, cache):
     spec = context("FROM a\nRUN mkdir -p /app && sleep 0.2 && echo 1 > /app/f\n")
     script = (
         "import gem_workers\n"
-        f"spec = gem_workers.MachineSpec(build={spec.build!r}, workdir='/app')\n"
+        f"spec = gem_workers.machine.MachineSpec(build={spec.build!r}, workdir='/app')\n"
         "print(gem_workers.make_machine('local', spec).read('/app/f'))\n"
     )
     command = [sys.executable, "-c", script]

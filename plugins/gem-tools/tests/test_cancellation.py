@@ -26,10 +26,11 @@ import gem_workers
 from gem_core import Info, Observation
 from gem_core.agent import ScriptedAgent
 from gem_core.errors import SandboxError
-from gem_rollout import collect, read_keys
+from gem_rollout import collect
+from gem_rollout.records.store import read_keys
 from gem_sandbox.guest.process_tree import descendants
 from gem_tools import background
-from gem_workers import Cancellation
+from gem_workers.cancellation import Cancellation
 from gem_workers.sandbox import Program
 
 QUEUED = 6

@@ -14,7 +14,8 @@ from gem_core.env import Env
 from gem_core.errors import ConfigError
 from gem_core.observation import Info, Observation
 from gem_core.seeding import child_seed
-from gem_rollout import Component, FaultPolicy, Report, Sampler, Trajectory, collect
+from gem_rollout import Component, FaultPolicy, Report, Trajectory, collect
+from gem_rollout.episodes.components import Sampler
 from gem_rollout.records.failures import Failures
 from gem_train.config import RolloutConfig
 from gem_train.errors import (

@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from gem_core.errors import ConfigError, near_names
-from gem_rollout import Component, Report, Sampler, Trajectory
+from gem_rollout import Component, Report, Trajectory
+from gem_rollout.episodes.components import Sampler
 
 __all__ = ["Curriculum", "Fixed", "LearningProgress", "Levels"]
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from gem_core.agent import Agent
 from gem_core.seeding import child_seed
-from gem_rollout import Component, FaultPolicy, Rollout, Trajectory, TrajectoryFile, collect
+from gem_rollout import Component, FaultPolicy, Trajectory, TrajectoryFile, collect
+from gem_rollout.episodes.rollout import Rollout
 from gem_rollout.records.failures import Failures
 from gem_rollout.records.format_errors import FormatErrors, bad_ending_of
 from gem_rollout.records.runs import Run

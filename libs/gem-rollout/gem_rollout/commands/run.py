@@ -17,7 +17,7 @@ from gem_core.env import Env
 from gem_core.errors import ConfigError
 from gem_core.notices import results_alone
 from gem_core.seeding import child_seed
-from gem_rollout import Component, Rollout, Trajectory, TrajectoryFile, collect
+from gem_rollout import Component, Trajectory, TrajectoryFile, collect
 from gem_rollout.commands.agents import agent_makers
 from gem_rollout.commands.command import (
     FAIL_ON_ERROR,
@@ -30,6 +30,7 @@ from gem_rollout.commands.command import (
 from gem_rollout.commands.environments import envs_by_name
 from gem_rollout.commands.progress import Mode, ProgressBar, print_line
 from gem_rollout.episodes.executor import executor_of
+from gem_rollout.episodes.rollout import Rollout
 from gem_rollout.records.failures import Failures
 from gem_rollout.records.format_errors import FormatErrors, bad_ending_of
 from gem_rollout.records.runs import Run

@@ -22,7 +22,7 @@ from typing import Any, Self
 from unittest import mock
 
 from gem_core.lifetimes import Lifetime
-from gem_tasks import forget_rows
+from gem_tasks.rows import forget_rows
 from gem_tasks.testing.hub_server import Fault, HubServer, Repository
 
 __all__ = ["FakeHub"]

@@ -9,7 +9,8 @@ from tinker_cookbook.rl.rollout_limits import RolloutLimits
 from tinker_cookbook.rl.types import STOP_METRIC_PREFIX, Env, StepResult, StopReason
 
 from gem_core.errors import ConfigError
-from gem_rollout import FaultPolicy, Prompt, RowEnvs, TurnResult
+from gem_rollout import FaultPolicy, Prompt, RowEnvs
+from gem_rollout.tokens.reply import TurnResult
 
 __all__ = ["GemEnv", "StepReward"]
 

@@ -21,7 +21,6 @@ from gem_core.errors import ConfigError
 from gem_rollout import (
     Limits,
     Prompt,
-    PromptTooLongError,
     ReplyError,
     Row,
     RowEnvs,
@@ -30,6 +29,7 @@ from gem_rollout import (
     play_tokens,
     training_rows,
 )
+from gem_rollout.tokens.limits import PromptTooLongError
 
 __all__ = ["GemAgentLoop"]
 

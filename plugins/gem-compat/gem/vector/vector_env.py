@@ -1,4 +1,4 @@
-"""Several environments with one ``reset`` and ``step``, based on ``gem_core.VectorEnv``."""
+"""Several environments with one ``reset`` and ``step``, based on ``gem_core.vector.VectorEnv``."""
 
 import enum
 import functools

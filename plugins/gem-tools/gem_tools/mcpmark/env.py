@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 from gem_core.errors import ConfigError, DataError
 from gem_core.observation import Action, Info, Observation
 from gem_core.records import json_value
-from gem_tasks import Grade, GraderError, TaskEnv
+from gem_tasks import Grade, TaskEnv
+from gem_tasks.grader import GraderError
 from gem_tools.mcpmark.taskset import find_tasks, folder_of
 from gem_tools.mcpmark.verify import Verdict, missing_modules, package_of, verify
 from gem_tools.mcpmark.workspace import Workspace

@@ -11,7 +11,7 @@ import pytest
 
 import gem_core
 from gem_core.errors import ConfigError, DataError
-from gem_tasks import GraderError
+from gem_tasks.grader import GraderError
 from gem_tools.mcpmark import MCPMarkEnv, MCPMarkOracle, mcpmark
 from gem_tools.mcpmark.env import SAMPLE_TASKS
 from gem_tools.mcpmark.taskset import find_tasks, folder_of
