@@ -364,6 +364,31 @@ class TestAMixture:
             starts = {start for (own, _), (_, start) in both.items() if own == name}
             assert len(starts) == 2, "a group has one start"
 
+    def test_a_mixture_of_many_components_holds_few_environments(self) -> None:
+        held: set[int] = set()
+        most = 0
+
+        class Held(BaseEnv):
+            def __init__(self) -> None:
+                nonlocal most
+                held.add(id(self))
+                most = max(most, len(held))
+
+            def start(self) -> tuple[Observation, Info]:
+                return "", {}
+
+            def step(self, action: Action) -> Step:
+                return Step("", 1.0, True, False, {})
+
+            def close(self) -> None:
+                held.discard(id(self))
+
+        components = {str(number): Component(Held) for number in range(200)}
+        found = list(collect(components, SilentAgent, episodes=400, concurrency=4))
+        assert len({one.component for one in found}) > 100
+        assert most <= 4 + 64
+        assert not held
+
     def test_an_unknown_component_ends_a_mixture_with_an_error(self) -> None:
         run = collect({"dice": Component(Dice)}, SilentAgent, episodes=[("dice", 0), ("dise", 0)])
         with pytest.raises(ConfigError, match=r"no component 'dise'\. Did you mean 'dice'"):

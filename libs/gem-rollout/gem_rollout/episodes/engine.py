@@ -93,7 +93,7 @@ class Engine:
         self._sampler = ComponentSampler(plan.components, plan.seed, plan.sampler, self.report)
         self._has_budget = plan.budget != Budget()
         self._threads = Threads()
-        self._pool = EnvPool(plan.components, plan.make_agent, self._threads, plan.concurrency + 1)
+        self._pool = EnvPool(plan.components, plan.make_agent, self._threads, plan.concurrency)
         self._runner = Runner(self._threads, plan.policy.turn_deadline)
         self._workers: set[asyncio.Task[None]] = set()
         self._kinds: dict[str, tuple[str, EnvSpec | None]] = {}

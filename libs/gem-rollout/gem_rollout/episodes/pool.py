@@ -1,6 +1,8 @@
 """The environments and agents of a run, made when needed and used again.
 
-The pool also keeps the start states from which the episodes of a group are forked.
+A mixture may have more components than can be held: then the environment that has been idle for the
+longest time is closed before another is made. The pool also keeps the start states from which the
+episodes of a group are forked.
 """
 
 import asyncio
@@ -17,6 +19,10 @@ from gem_core.observation import Info, Observation
 from gem_rollout.episodes.threads import Threads
 
 __all__ = ["EnvPool", "GroupStart", "close_quietly"]
+
+
+_SPARE = 64
+"""Idle environments that a run holds beside those of its episodes."""
 
 
 class _Closable(Protocol):
@@ -50,7 +56,8 @@ class EnvPool:
         components: The environments, by name.
         make_agent: Makes an agent.
         threads: Where environments that block are made, forked and closed.
-        most_starts: Most start states that are kept.
+        concurrency: Most episodes at the same time. ``_SPARE`` more environments are kept, and one
+            start state more.
     """
 
     def __init__(
@@ -58,17 +65,21 @@ class EnvPool:
         components: Mapping[str, Component],
         make_agent: Callable[[], Agent],
         threads: Threads,
-        most_starts: int,
+        concurrency: int,
     ) -> None:
         self._components = components
         self._make_agent = make_agent
         self._threads = threads
-        self._envs: dict[str, list[Env]] = {name: [] for name in components}
+        self._idle: list[tuple[str, Env]] = []
+        """Environments and their components; the one used last at the end."""
+        self._made: set[int] = set()
+        """The identities of the environments that were made and not discarded."""
+        self._most_envs = concurrency + _SPARE
         self._agents: list[Agent] = []
         self._blocking: dict[str, bool] = {}
         self._agent_was_made = False
         self._starts: dict[tuple[str, int], GroupStart] = {}
-        self._most_starts = most_starts
+        self._most_starts = concurrency + 1
 
     def was_made(self, component: str) -> bool:
         """Return whether an agent and an environment of a component have been made before."""
@@ -81,11 +92,16 @@ class EnvPool:
             component: Name of the component.
             fresh: Make a new one even if one is idle.
         """
-        if self._envs[component] and not fresh:
-            return self._envs[component].pop(), 0.0
+        if not fresh:
+            for position in reversed(range(len(self._idle))):
+                if self._idle[position][0] == component:
+                    return self._idle.pop(position)[1], 0.0
+        while self._idle and len(self._made) >= self._most_envs:
+            await self.discard_env(self._idle.pop(0)[1])
         started = time.perf_counter()
         blocking = self._blocking.get(component, False)
         env = await self._call(self._components[component].make_env, blocking)
+        self._made.add(id(env))
         self._blocking[component] = env.blocking
         return env, time.perf_counter() - started
 
@@ -105,7 +121,7 @@ class EnvPool:
 
     def give_back_env(self, component: str, env: Env) -> None:
         """Keep an environment for another episode."""
-        self._envs[component].append(env)
+        self._idle.append((component, env))
 
     def give_back_agent(self, agent: Agent) -> None:
         """Keep an agent for another episode."""
@@ -113,6 +129,7 @@ class EnvPool:
 
     async def discard_env(self, env: Env) -> None:
         """Close an environment that must not be used again."""
+        self._made.discard(id(env))
         await self._call(functools.partial(close_quietly, env), env.blocking)
 
     def group_start(self, group: tuple[str, int]) -> GroupStart:
@@ -147,9 +164,8 @@ class EnvPool:
     def take_all(self) -> list[Any]:
         """Return all idle environments, agents and start states; the caller closes them."""
         starts = [one.env for one in self._starts.values() if one.env is not None]
-        found = [*(env for envs in self._envs.values() for env in envs), *starts, *self._agents]
-        for envs in self._envs.values():
-            envs.clear()
+        found = [*(env for _, env in self._idle), *starts, *self._agents]
+        self._idle.clear()
         self._agents.clear()
         self._starts.clear()
         return found
