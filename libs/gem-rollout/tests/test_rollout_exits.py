@@ -168,11 +168,11 @@ def play(kind):
 
 opened = set()
 for kind in [Noting, Blocking, Async] * int(sys.argv[1]) + [Slow]:
-    faulthandler.dump_traceback_later(30, exit=True)
+    faulthandler.dump_traceback_later(60, exit=True)
     try:
         play(kind)
     except KeyboardInterrupt:
-        end = time.monotonic() + 10
+        end = time.monotonic() + 30
         while opened and time.monotonic() < end:
             time.sleep(0.01)
         print("interrupted", len(opened), flush=True)

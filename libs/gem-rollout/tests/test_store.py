@@ -29,7 +29,6 @@ from gem_rollout import (
     read_trajectories,
 )
 
-pytestmark = pytest.mark.timeout(60)
 EXAMPLES = 100 if thorough() else 20
 
 
