@@ -242,9 +242,10 @@ def test_ctrl_c_ends_queued_and_running_programs_and_keeps_what_has_ended(
 def test_ctrl_c_ends_the_tests_of_programs_and_the_run_can_be_continued(
     tmp_path: Path, interrupt: Callable[..., str]
 ) -> None:
-    answer = "```python\nimport time; time.sleep(0.5)\n```"
+    answer = "```python\nimport time; time.sleep(0.2)\n```"
     words = ["run", "code:Sample", "agent=scripted", "agent.repeat=true", "episodes=8"]
     words.append(f"agent.actions={json.dumps([answer])}".replace("\\n", "\n"))
+    words.append("concurrency=1")  # one episode ends after the other
     path = tmp_path / "run/trajectories.jsonl"
     interrupt(*words, ready=lambda _: path.exists() and len(path.read_text()) > 0)
     kept = {key.index for key in read_keys(path)}
