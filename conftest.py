@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 from commands import end_commands, hear_ctrl_c
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from needs import PACKAGES, how_to_get, missing, required
+
+from gem_core import lifetimes
 
 pytest_plugins = ["shared_fixtures", "skipped"]
 
@@ -24,8 +26,12 @@ def pytest_configure() -> None:
     # Otherwise each of the many processes that tests start compiles every module again.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
-    settings.register_profile("any machine", deadline=None)  # nothing asserts a time
+    settings.register_profile(  # nothing asserts a time
+        "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
     settings.load_profile("any machine")
+    # It starts with the first resource of a process; tests count the threads that they leave.
+    lifetimes._closer.start()  # noqa: SLF001 - nothing public starts it alone
 
 
 @pytest.hookimpl(optionalhook=True)

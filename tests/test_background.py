@@ -13,7 +13,7 @@ from gem_core.errors import ClosedError
 
 @pytest.fixture
 def loop():
-    made = BackgroundLoop(seconds=10)
+    made = BackgroundLoop(seconds=60)
     yield made
     made.close()
 

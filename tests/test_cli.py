@@ -409,7 +409,7 @@ def test_ctrl_c_keeps_finished_episodes_and_says_how_to_continue(tmp_path):
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    shown, errors = process.communicate(timeout=30)
+    shown, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "resume=true" in errors
     assert "Traceback" not in errors

@@ -51,7 +51,7 @@ def test_a_run_of_failures_has_exit_status_1_and_says_why(gem, tmp_path, command
 
 @pytest.mark.slow
 def test_missed_deadlines_are_a_reason(gem):
-    done = gem("eval", "fail:sleep", "agent=random", "episodes=2", "turn_deadline=0.05")
+    done = gem("eval", "fail:sleep", "agent=random", "episodes=2", "turn_deadline=0.3")
     assert done.returncode == 1
     assert re.search(r"env \(DeadlineError\), 2 episodes", done.stderr)
 

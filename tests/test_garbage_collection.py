@@ -8,7 +8,9 @@ import pytest
 
 PROGRAM = """\
 import faulthandler, gc, sys
-faulthandler.dump_traceback_later(100, exit=True)
+import gem_core
+faulthandler.dump_traceback_later(200, exit=True)
+gem_core.list_envs()  # otherwise plugins that are loaded in between are called slow
 
 def in_a_cycle(thing):
     thing_and_itself = [thing]
@@ -34,7 +36,6 @@ def use(pool):
 live(lambda: WorkerPool(max_workers=1), use)
 """,
     "vectors": """\
-import gem_core
 def use(vector):
     vector.reset(seed=0)
     vector.step(vector.sample_random_actions())
@@ -54,7 +55,6 @@ live(lambda: collect("game:GuessTheNumber-v0", RandomAgent, episodes=4, seed=0),
 """,
     "environments on a server": """\
 import subprocess
-import gem_core
 command = [sys.executable, "-um", "gem_core", "serve", "game:GuessTheNumber-v0", "--port", "0"]
 server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 with server:
@@ -84,7 +84,7 @@ def test_a_collection_at_every_allocation_harms_no_life(life: str) -> None:
         [sys.executable, "-W", "error::ResourceWarning", "-c", program],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         cwd=Path(__file__).parents[1],
         check=False,
     )

@@ -102,8 +102,8 @@ class TestThePackage:
 
     def test_the_names_that_do_not_move_are_there(self) -> None:
         promised = (
-            "Env BaseEnv Wrapper Step Tool ToolCall ToolResult Agent Kind Spec "
-            "EnvSpec ToolSpec WrapperSpec hookimpl make make_vec register list_envs print_envs "
+            "Env BaseEnv Wrapper Step Tool ToolCall ToolResult Agent Spec "
+            "EnvSpec ToolSpec WrapperSpec hookimpl make make_vec register list_envs find_envs "
             "GemError"
         )
         assert set(promised.split()) <= set(gem_core.__all__)

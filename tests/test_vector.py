@@ -13,8 +13,6 @@ from gem_core.specs import EnvSpec
 from gem_core.vector import BatchStep, VectorEnv
 from gem_core.vector.serial import SerialExecutor
 
-pytestmark = pytest.mark.timeout(60)
-
 MakeVector = Callable[..., VectorEnv]
 
 

@@ -14,8 +14,6 @@ from gem_core.vector import VectorEnv
 from gem_core.vector.serial import SerialExecutor
 from gem_core.vector.threads import ThreadsExecutor
 
-pytestmark = pytest.mark.timeout(60)
-
 MakeVector = Callable[..., VectorEnv]
 
 
@@ -365,7 +363,7 @@ class TestSendAndRecv:
         vector.reset(seed=0)
         vector.send(["wait"] * 2)
         try:
-            assert [arrived.get(timeout=5), arrived.get(timeout=5)] == [1, 1]
+            assert [arrived.get(timeout=30), arrived.get(timeout=30)] == [1, 1]
         finally:
             opened.set()
         assert sorted(vector.recv(min_envs=2)[0]) == [0, 1]

@@ -26,7 +26,7 @@ class Failing(BaseEnv):
     def step(self, action):
         self._fail("step")
         if self.where == "sleep":
-            time.sleep(0.3)
+            time.sleep(1)
         return Step("Well said.", 1.0, True, False, {"correct": True})
 
     def sample_random_action(self):

@@ -15,7 +15,6 @@ Comments above a block are for the test::
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -26,6 +25,7 @@ from pathlib import Path
 
 from commands import Command
 from needs import how_to_get, missing
+from ports import free_port
 
 __all__ = ["Block", "blocks_of", "run", "run_page", "with_free_ports"]
 
@@ -93,9 +93,7 @@ def _block(comments: str, language: str, text: str) -> Block:
 def with_free_ports(text: str) -> str:
     """Replace each port from 8000 to 8099 by a free one."""
     for port in sorted(set(re.findall(r"(?<=[:= ])80\d\d\b", text))):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            text = re.sub(rf"(?<=[:= ]){port}\b", str(free.getsockname()[1]), text)
+        text = re.sub(rf"(?<=[:= ]){port}\b", str(free_port()), text)
     return text
 
 

@@ -13,7 +13,7 @@ __all__ = ["Consumer", "Noting", "Waits", "noting", "wait_until"]
 
 
 def wait_until(check: Callable[[], Any]) -> Any:
-    until = time.monotonic() + 30
+    until = time.monotonic() + 60
     while not check() and time.monotonic() < until:
         time.sleep(0.005)
     return check()
@@ -78,4 +78,4 @@ class Consumer:
 
     def join(self) -> None:
         """Wait for the end of the thread."""
-        self._thread.join(30)
+        self._thread.join(60)

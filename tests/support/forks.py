@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 __all__ = ["in_fork"]
 
-_SECONDS = 30.0
+_SECONDS = 60.0
 
 
 def in_fork(check: Callable[[], object]) -> str:

@@ -152,7 +152,7 @@ def children() -> Callable[[], set[str]]:
     def find() -> set[str]:
         pids: set[str] = set()
         for task in Path(f"/proc/{os.getpid()}/task").iterdir():
-            with contextlib.suppress(FileNotFoundError):  # a thread that ended meanwhile
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that ended
                 pids.update((task / "children").read_text().split())
         return pids
 

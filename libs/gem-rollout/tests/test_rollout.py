@@ -18,8 +18,6 @@ from gem_core.errors import ConfigError
 from gem_core.seeding import child_seed
 from gem_rollout import Trajectory, Turn, collect, play_episode
 
-pytestmark = pytest.mark.timeout(60)
-
 
 class Walk(BaseEnv):
     """Draws its length, its rewards and its observations; does what an action says."""
@@ -108,7 +106,7 @@ class MeetingOnce(Once):
         self.barrier = barrier
 
     def step(self, action: Action) -> Step:
-        self.barrier.wait(timeout=20)
+        self.barrier.wait(timeout=60)
         return Step("end", 1.0, True, False, {"thread": threading.current_thread().name})
 
 
@@ -413,10 +411,10 @@ class TestTheEnd:
             def step(self, action: Action) -> Step:
                 if self.number:
                     inside.set()
-                    opened.wait(timeout=20)
+                    opened.wait(timeout=60)
                     log.append("stepped")
                 else:
-                    inside.wait(timeout=20)
+                    inside.wait(timeout=60)
                 return Step("", 0.0, bool(not self.number), False, {})
 
             def close(self) -> None:

@@ -21,8 +21,6 @@ from gem_core.seeding import child_seed
 from gem_rollout import Component, FaultPolicy, Report, Trajectory, collect
 from gem_tasks.env import Grade, TaskEnv
 
-pytestmark = pytest.mark.timeout(60)
-
 
 class Dice(BaseEnv):
     """Shows a number and ends after three throws; what it shows hangs on nothing but its seed."""

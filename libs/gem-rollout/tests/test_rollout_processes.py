@@ -141,7 +141,7 @@ class TestFaults:
             lambda: Says(what),
             episodes=3,
             concurrency=1,
-            policy=FaultPolicy(turn_deadline=1.0 if what == "hang" else None),
+            policy=FaultPolicy(turn_deadline=3.0 if what == "hang" else None),
         )
         first, *others = run
         assert first.error is not None

@@ -23,7 +23,6 @@ from gem_core.errors import ConfigError
 from gem_rollout import Trajectory, TrajectoryFile, Turn, read_trajectories
 from gem_rollout.records.store import EpisodeKey, read_keys
 
-pytestmark = pytest.mark.timeout(60)
 EXAMPLES = 100 if thorough() else 20
 
 

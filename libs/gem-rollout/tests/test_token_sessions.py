@@ -598,7 +598,7 @@ class TestADeadlineOfATurn:
         self, tokenizer: Any, counting: Any
     ) -> None:
         async def late() -> TokenSession:
-            policy = FaultPolicy(turn_deadline=0.05)
+            policy = FaultPolicy(turn_deadline=0.5)
             session = TokenSession(counting, tokenizer, seed=0, policy=policy)
             prompt = await session.begin()
             assert prompt is not None
@@ -629,7 +629,7 @@ class TestADeadlineOfATurn:
         async def generate(prompts: list[Prompt]) -> list[Sampled]:
             return [await sampler(tokenizer)(prompt) for prompt in prompts]
 
-        policy = FaultPolicy(turn_deadline=0.5)
+        policy = FaultPolicy(turn_deadline=1.5)
         sessions = [
             TokenSession(env, tokenizer, seed=0, policy=policy)
             for env in (counting, Hanging, counting)
@@ -681,12 +681,12 @@ class TestAnInterruption:
     @pytest.mark.slow
     def test_an_interruption_stops_the_deadline(self, tokenizer: Any, counting: Any) -> None:
         async def play_late() -> Trajectory:
-            policy = FaultPolicy(turn_deadline=0.5)
+            policy = FaultPolicy(turn_deadline=1.5)
             session = TokenSession(counting, tokenizer, seed=0, policy=policy)
             generate = self.generate(tokenizer, {1})
             with pytest.raises(ReplyInterruptedError):
                 await play_tokens(session, generate)
-            await asyncio.sleep(0.6)
+            await asyncio.sleep(1.6)
             return await play_tokens(session, generate)
 
         trajectory = asyncio.run(play_late())

@@ -127,7 +127,7 @@ def test_whole_episodes_in_a_worker_are_those_of_this_process(
 def test_an_episode_that_fails_is_recorded_and_the_next_one_goes_on(pool: WorkerPool) -> None:
     """An error, a death and a deadline end one episode each."""
     make_env = in_processes(Acts, pool=pool)
-    policy = FaultPolicy(turn_deadline=1.0)
+    policy = FaultPolicy(turn_deadline=3.0)
     for action, error, turns in (("raise", "LookupError", 1), ("hang", "DeadlineError", 1)):
         agent = partial(ScriptedAgent, ["", action])
         found = played(make_env, agent, episodes=1, policy=policy)

@@ -14,7 +14,7 @@ from gem_tasks.rows import forget_rows, shared_with_process
 from gem_tasks.single_flight import SingleFlight
 from gem_tasks.testing.fake_hub import FakeHub
 
-SECONDS = 30
+SECONDS = 60
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def run_program(code, **given):
         check=False,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         env={**os.environ, "PYTHONWARNINGS": "ignore"},
     )
     assert done.returncode == 0, done.stderr

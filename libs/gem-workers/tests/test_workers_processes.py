@@ -17,8 +17,8 @@ from commands import Command
 from gem_core.errors import ConfigError, EntryPointError, SnapshotError, WorkerDiedError
 from gem_workers import WorkerPool, shared_pool
 
-pytestmark = [pytest.mark.timeout(60), pytest.mark.slow]
-LONG = 30.0
+pytestmark = pytest.mark.slow
+LONG = 60.0
 PLAY = """
 import asyncio, os, pathlib, sys, threading, time
 from gem_workers import WorkerPool, shared_pool
@@ -204,14 +204,19 @@ def work():
     except Exception:
         pass
 
+def wait_for_workers(number):
+    while len(pids := children.read_text().split()) < number:
+        time.sleep(0.01)
+    return pids
+
+template = pool.call("os:getppid", deadline=60)
+children = pathlib.Path(f"/proc/{template}/task/{template}/children")
 threads = [threading.Thread(target=work, daemon=True) for _ in range(2)]
 for thread in threads:
     thread.start()
-pid = pool.call("os:getpid", deadline=30)
-template = pool.call("os:getppid", deadline=30)
-children = pathlib.Path(f"/proc/{template}/task/{template}/children")
-while len(pids := children.read_text().split()) < 3:
-    time.sleep(0.01)
+wait_for_workers(2)  # the second was started because the first is in a call
+pool.call("os:getpid", deadline=60)
+pids = wait_for_workers(3)
 print(template, *pids, flush=True)
 """
 )
@@ -273,24 +278,28 @@ class TestTheEndOfTheHost:
         else:
             assert (done.returncode, done.stderr) == (0, "")
 
-    def test_the_end_of_the_host_by_ctrl_c_in_a_call_ends_the_call_at_once(self) -> None:
+    def test_the_end_of_the_host_by_ctrl_c_in_a_call_ends_the_call_at_once(
+        self, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "pid"
         code = (
             PLAY
             + """
-pid = pool.call("os:getpid", deadline=30)
-print(pid, flush=True)
 try:
-    pool.call("time:sleep", 300, deadline=300)
+    pool.call("worker_functions:write_pid_and_sleep", sys.argv[1], deadline=300)
 except KeyboardInterrupt:
     print(pool.call("os:getpid", deadline=30), flush=True)
 """
         )
-        host = Command([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-        with host:
-            assert host.stdout is not None
-            worker = int(host.stdout.readline())
-            time.sleep(0.1)
+        command = [sys.executable, "-c", code, str(path)]
+        environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+        with Command(command, stdout=subprocess.PIPE, text=True, env=environ) as host:
+            while not path.exists():
+                assert host.poll() is None
+                time.sleep(0.01)
             host.send_signal(signal.SIGINT)
+            assert host.stdout is not None
+            worker = int(path.read_text())
             assert int(host.stdout.readline()) != worker
         wait_for_end(worker)
 

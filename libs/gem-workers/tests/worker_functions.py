@@ -40,6 +40,14 @@ def sleep_and_tell_pid(seconds: float) -> int:
     return os.getpid()
 
 
+def meet(folder: str, number: int) -> int:
+    """Return the process id once as many workers have been here."""
+    Path(folder, str(os.getpid())).touch()
+    while len(os.listdir(folder)) < number:  # noqa: PTH208
+        time.sleep(0.005)
+    return os.getpid()
+
+
 def write_pid_and_sleep(path: str) -> None:
     _write(path, os.getpid())
     time.sleep(300)

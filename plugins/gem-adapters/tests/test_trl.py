@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import socket
 import subprocess
 import sys
 import warnings
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ports import free_port
 
 trl = pytest.importorskip("trl", reason="trl is not installed: pip install trl")
 transformers = pytest.importorskip("transformers")
@@ -248,9 +248,7 @@ def test_the_tool_loop_plays_an_environment(tmp_path: Path) -> None:
 
 
 def test_processes_that_share_a_server_sample_in_step(tmp_path: Path) -> None:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port = str(one.getsockname()[1])
+    port = str(free_port())
     script = str(Path(__file__).with_name("trl_processes.py"))
     logs = [tmp_path / str(rank) for rank in range(2)]
     started = []

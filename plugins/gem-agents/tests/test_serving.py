@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ import urllib.request
 
 import pytest
 from needs import needs
+from ports import free_port
 
 import gem_core
 from gem_agents.openai import OpenAIAgent
@@ -24,15 +24,9 @@ GAME = "game:GuessTheNumber-v0-easy"
 START_SECONDS = 240
 
 
-def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
-
-
 def is_up(url):
     try:
-        with urllib.request.urlopen(url, timeout=5):  # noqa: S310 - loopback
+        with urllib.request.urlopen(url, timeout=60):  # noqa: S310 - loopback
             return True
     except urllib.error.HTTPError:
         return True

@@ -46,8 +46,6 @@ def test_the_web_is_searched_behind_the_same_route(serp):
     command = [sys.executable, "-m", "gem.tools.search_engine.serp_search_server"]
     command += ["--search_url", serp, "--serp_api_key", "key", "--port", "0", "--topk", "2"]
     server = Command(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
-    watchdog = threading.Timer(120, server.kill)
-    watchdog.start()
     try:
         url = server.stdout.readline().split()[-1]
         tool = SearchTool(search_url=url, wrapped=False)
@@ -56,7 +54,6 @@ def test_the_web_is_searched_behind_the_same_route(serp):
             'Doc 1(Title: "A page") of /search\n',
         )
     finally:
-        watchdog.cancel()
         server.terminate()
         server.wait(timeout=60)
         server.stdout.close()

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import threading
 
 import pytest
 
@@ -27,13 +26,10 @@ def search_url():
     command = [sys.executable, "-m", "gem.tools.search_engine.retrieval_server"]
     command += ["--retriever_name", "bm25", "--port", "0", "--num_workers", "1"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
-    watchdog = threading.Timer(120, server.kill)
-    watchdog.start()
     try:
         assert server.stdout is not None
         yield server.stdout.readline().split()[-1]
     finally:
-        watchdog.cancel()
         server.terminate()
         server.wait(timeout=60)
         server.stdout.close()

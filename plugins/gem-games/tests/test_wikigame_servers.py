@@ -191,7 +191,7 @@ def test_requests_wait_for_each_other(monkeypatch, titles):
     clock = SimpleNamespace(monotonic=lambda: 100.0, sleep=slept.append)
     monkeypatch.setattr("gem_games.wikigame.http.time", clock)
     with KiwixWiki(pages_of_the_wiki()) as wiki:
-        server = PageServer(wiki.url, delay_ms=500, attempts=1, timeout=5)
+        server = PageServer(wiki.url, delay_ms=500, attempts=1, timeout=60)
         for title in titles[:3]:
             server.get(f"/raw/{ZIM}/content/{path_of(title)}")
     assert slept == [0.5, 1.0]

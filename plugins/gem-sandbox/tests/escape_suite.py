@@ -55,7 +55,7 @@ IDLE_SECONDS = 0.6
 INPUTS = ("1", "2", "3")
 IDLE = "\n# idle\n"
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-CLEANUP_SECONDS = 10.0
+CLEANUP_SECONDS = 60.0
 NOT_ON_HOST = (
     "/dev/shm/gem-escape",
     "/dev/shm/gem_escape",
@@ -307,7 +307,7 @@ def _marks() -> list[tuple[int, ...]]:
 @functools.cache
 def patience(sandbox: Any, seconds: float = TIMEOUT) -> float:
     """Return the seconds that a program gets: more where even a harmless one takes long."""
-    harmless = Program("import ctypes, json", timeout=20.0)
+    harmless = Program("import ctypes, json", timeout=60.0)
     return seconds + 10 * max(sandbox.run(harmless).duration for _ in range(3))
 
 
@@ -341,7 +341,8 @@ def hold_session(
 ) -> list[Execution]:
     """Run pieces in a session, with a pause between them."""
     with contextlib.closing(sandbox.session(timeout=SESSION_SECONDS, memory=MEMORY)) as session:
-        executions = [session.run(MODULE_OF_SESSION.format(module)), session.run(pieces[0])]
+        begun = session.run(MODULE_OF_SESSION.format(module), timeout=60.0)
+        executions = [begun, session.run(pieces[0])]
         assert executions[0].ok, executions[0]
         for piece in pieces[1:]:
             time.sleep(idle)
@@ -352,7 +353,7 @@ def hold_session(
 def benign(sandbox: Sandbox, host: HostSide) -> list[str]:
     """Run a harmless program; return the ways in which it was affected."""
     source = BENIGN.format(token=host.tokens["earlier run"])
-    execution = sandbox.run(Program(source, stdin=host.tokens["earlier run"], timeout=20.0))
+    execution = sandbox.run(Program(source, stdin=host.tokens["earlier run"], timeout=60.0))
     expected = f'[499500, 2, "{host.tokens["earlier run"]}"]\n'
     unaffected = execution.ok and execution.stdout == expected and not execution.stderr
     return [] if unaffected else [f"the next run was affected: {execution}"]
@@ -379,8 +380,11 @@ class Before(NamedTuple):
     @classmethod
     def now(cls, backend: str) -> "Before":
         """Wait until the next run's process is ready, and count."""
-        time.sleep(0.5)
-        return cls(count(backend), frozenset(_zombies()))
+        counts = [count(backend)]
+        while len(counts) < 20 or len(set(counts[-20:])) > 1:
+            time.sleep(0.05)
+            counts.append(count(backend))
+        return cls(counts[-1], frozenset(_zombies()))
 
 
 def _zombies() -> set[int]:

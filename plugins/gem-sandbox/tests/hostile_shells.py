@@ -55,11 +55,11 @@ def check_shell_goes_on(machine: Machine, command: str, *, is_stuck: bool, patie
         patience: Seconds that a shell needs to answer.
     """
     shell = machine.shell()
-    found = shell.send(command, timeout=patience if is_stuck else 20.0)
+    found = shell.send(command, timeout=patience if is_stuck else 60.0)
     assert found.running == is_stuck, found
     if is_stuck:
         assert not shell.interrupt(timeout=patience).running
-    after = shell.send("\\builtin cd /; echo alive >&2", timeout=20.0, output_limit=1 << 26)
+    after = shell.send("\\builtin cd /; echo alive >&2", timeout=60.0, output_limit=1 << 26)
     assert not after.running, after
     assert "alive" in after.text
     assert after.directory == "/" or command.startswith("readonly")

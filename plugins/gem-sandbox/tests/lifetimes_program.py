@@ -30,7 +30,7 @@ from gem_workers.sandbox import Program
 __all__ = ["KINDS", "rows_of"]
 
 LONG = "import os, time; os.fork(); time.sleep(1000)"
-PATIENCE = 30
+PATIENCE = 60
 
 
 class Kind:

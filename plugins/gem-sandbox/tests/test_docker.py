@@ -34,7 +34,7 @@ def sandbox(client: Any) -> Iterator[Sandbox]:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end, "the condition never became true"
         time.sleep(0.02)

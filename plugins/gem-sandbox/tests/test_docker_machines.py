@@ -69,7 +69,7 @@ def machine(provider):
 
 
 def wait_until(condition):
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end, "the condition never became true"
         time.sleep(0.02)

@@ -218,7 +218,7 @@ def test_an_error_of_keep_is_the_caller_s_and_the_machine_goes_on(machine):
         with pytest.raises(type(error), match="mine"):
             machine.snapshot(keep=keep)
         wait = "rm -f now; until [ -e now ]; do sleep 0.01; done"
-        assert machine.run(wait, timeout=20).limit is None
+        assert machine.run(wait).limit is None
 
 
 @pytest.mark.filterwarnings("ignore:Machines of 'process':RuntimeWarning")

@@ -310,7 +310,7 @@ def test_a_cache_that_cannot_be_written_is_no_error(context, monkeypatch):
 def test_two_processes_build_the_same_image_at_the_same_time(context, cache):
     spec = context("FROM a\nRUN mkdir -p /app && sleep 0.2 && echo 1 > /app/f\n")
     script = (
-        "import gem_workers\n"
+        "import gem_workers.machine\n"
         f"spec = gem_workers.machine.MachineSpec(build={spec.build!r}, workdir='/app')\n"
         "print(gem_workers.make_machine('local', spec).read('/app/f'))\n"
     )

@@ -98,7 +98,7 @@ def groups_of(server):
 
 
 def wait_until_gone(server):
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while groups_of(server) and time.monotonic() < deadline:
         time.sleep(0.02)
     return groups_of(server) == []
@@ -134,7 +134,7 @@ def test_groups_of_a_server_that_was_killed_are_removed_by_the_next():
         machines = children(server)
         os.kill(server, signal.SIGKILL)
         owner.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     alive = [server, *machines]
     while any(map(is_alive, alive)) and time.monotonic() < deadline:
         time.sleep(0.02)

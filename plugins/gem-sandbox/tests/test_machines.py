@@ -185,7 +185,7 @@ def test_nothing_is_left_of_a_machine_whose_owner_ends(subtests):
     for how, (mark, owner) in owners.items():
         with subtests.test(how):
             owner.wait(60)
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 60
             while subprocess.run(["pgrep", "-f", mark], capture_output=True, check=False).stdout:
                 assert time.monotonic() < deadline, f"processes are left of {mark}"
                 time.sleep(0.02)
@@ -318,9 +318,7 @@ def test_a_fork_is_made_while_processes_write(machine):
             assert fork.read("/app/kept").strip().isdigit()
             assert not fork.processes()
     before = machine.read("/app/kept")
-    assert machine.run(
-        f"until [ $(cat /app/kept) -gt {int(before)} ]; do sleep .01; done", timeout=10
-    ).ok
+    assert machine.run(f"until [ $(cat /app/kept) -gt {int(before)} ]; do sleep .01; done").ok
 
 
 def test_the_beginning_and_the_end_of_an_output_are_kept(subtests):

@@ -18,6 +18,7 @@ from commands import Command
 
 import gem_workers
 from gem_core.errors import ConfigError
+from gem_sandbox.guest.process_tree import children
 from gem_sandbox.process import ProcessSandbox
 from gem_workers.cancellation import Cancellation
 from gem_workers.sandbox import Execution, Program, Sandbox
@@ -33,7 +34,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end, "the condition never became true"
         time.sleep(0.01)
@@ -44,11 +45,6 @@ def gone(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:
         return True
-
-
-def children() -> list[int]:
-    task = Path(f"/proc/{os.getpid()}/task")
-    return [int(pid) for each in task.iterdir() for pid in (each / "children").read_text().split()]
 
 
 def test_making_it_warns_that_programs_are_not_isolated() -> None:
@@ -82,9 +78,12 @@ def test_folder_and_tree_are_gone_when_the_run_ends(sandbox: Sandbox) -> None:
         "os.makedirs(f'deep{os.getpid()}/er'); os.chmod(f'deep{os.getpid()}', 0)\n"
         "time.sleep(100)\n"
     )
-    execution = sandbox.run(Program(source, timeout=0.5))
-    assert execution.limit == "wall_time"
-    (main, folder), *others = (line.split() for line in execution.stdout.splitlines())
+    for timeout in (0.5, 5.0, 50.0):  # a busy machine needs more until all have begun
+        execution = sandbox.run(Program(source, timeout=timeout))
+        assert execution.limit == "wall_time"
+        if len(lines := execution.stdout.splitlines()) == 4:
+            break
+    (main, folder), *others = (line.split() for line in lines)
     assert len(others) == 3
     assert not Path(folder).exists()
     assert all(gone(int(pid)) for pid in (main, *(pid for (pid,) in others)))
@@ -93,7 +92,7 @@ def test_folder_and_tree_are_gone_when_the_run_ends(sandbox: Sandbox) -> None:
 @pytest.mark.slow
 def test_a_fork_bomb_is_stopped_by_the_number_of_processes(sandbox: Sandbox) -> None:
     source = "import os\nwhile True: os.fork()"
-    execution = sandbox.run(Program(source, processes=20, timeout=20.0))
+    execution = sandbox.run(Program(source, processes=20, timeout=60.0))
     assert execution.limit == "processes"
     assert sandbox.run(Program("print(1)")).ok
 
@@ -101,9 +100,9 @@ def test_a_fork_bomb_is_stopped_by_the_number_of_processes(sandbox: Sandbox) -> 
 @pytest.mark.slow
 def test_a_runner_that_was_killed_is_replaced() -> None:
     sandbox = BACKENDS["process"](workers=1)
-    before = set(children())
+    before = set(children(os.getpid()))
     sandbox.run(Program("pass"))
-    runners = set(children()) - before
+    runners = set(children(os.getpid())) - before
     for pid in runners:
         os.kill(pid, signal.SIGKILL)
     wait_until(lambda: all(map(gone, runners)))
@@ -114,14 +113,14 @@ def test_a_runner_that_was_killed_is_replaced() -> None:
 @pytest.mark.slow
 def test_a_runner_that_is_killed_at_work_ends_only_its_run(tmp_path: Path) -> None:
     sandbox = BACKENDS["process"](workers=1)
-    before, results = set(children()), list[Execution]()
+    before, results = set(children(os.getpid())), list[Execution]()
     sandbox.run(Program("pass"))
     flag = tmp_path / "begun"
     source = f"import time; open({str(flag)!r}, 'x'); time.sleep(100)"
     thread = threading.Thread(target=lambda: results.append(sandbox.run(Program(source))))
     thread.start()
     wait_until(flag.exists)
-    for pid in set(children()) - before:
+    for pid in set(children(os.getpid())) - before:
         os.kill(pid, signal.SIGKILL)
     thread.join()
     assert results[0].exit_status == 137
@@ -152,10 +151,10 @@ def test_nothing_outlives_a_host_that_is_killed() -> None:
 @pytest.mark.slow
 def test_a_thousand_sandboxes_share_their_runners() -> None:
     sandboxes = [BACKENDS["process"](workers=2) for _ in range(1000)]
-    before = len(children())
+    before = len(children(os.getpid()))
     for sandbox in sandboxes[::100]:
         assert sandbox.run(Program("print(1)")).ok
-    assert len(children()) - before <= 2
+    assert len(children(os.getpid())) - before <= 2
     for sandbox in sandboxes:
         sandbox.close()
 
@@ -210,10 +209,10 @@ def test_a_piece_of_a_session_that_is_cancelled_before_it_starts_does_not_run(
     cancellation = Cancellation()
     cancellation.cancel()
     with contextlib.closing(ProcessSandbox(workers=1)) as sandbox:
-        session = sandbox.session(timeout=20)
+        session = sandbox.session(timeout=60)
         session.start_process()
         with pytest.raises(asyncio.CancelledError):
-            cancellation.run(session.run_piece, f"open({str(tmp_path / 'ran')!r}, 'w')", 20.0)
+            cancellation.run(session.run_piece, f"open({str(tmp_path / 'ran')!r}, 'w')", 60.0)
         session.close()
         assert sandbox.run(Program("print(1)")).stdout == "1\n"
     assert not (tmp_path / "ran").exists()

@@ -27,11 +27,11 @@ def held_by_another_thread(lock: Lock) -> Iterator[None]:
     def hold() -> None:
         with lock:
             held.set()
-            done.wait(20)
+            done.wait(60)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    held.wait(20)
+    held.wait(60)
     try:
         yield
     finally:
@@ -56,7 +56,7 @@ def test_a_fork_has_no_pools_and_closes_what_it_inherited() -> None:
     with held_by_another_thread(pools._lock):
         child = os.fork()
         if child == 0:
-            signal.alarm(20)
+            signal.alarm(60)
             is_right = pools.lease("key", Pool) is not pool and pool.is_forgotten
             os._exit(0 if is_right and not pool.is_closed else 1)
         assert os.waitpid(child, 0)[1] == 0

@@ -7,7 +7,6 @@ import marshal
 import os
 import signal
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -43,9 +42,12 @@ def at_most_at_once(executions):
 
 
 def test_slow_runs_of_one_program_use_all_free_slots(sandbox):
-    executions = sandbox.run_tests(Program(TIMED), ["0.1"] * 9)
-    assert all(each.ok for each in executions)
-    assert 2 <= at_most_at_once(executions) <= 3
+    for seconds in ("0.1", "1", "5"):  # slow starts get a longer try
+        executions = sandbox.run_tests(Program(TIMED), [seconds] * 9)
+        assert all(each.ok for each in executions)
+        if (together := at_most_at_once(executions)) > 1:
+            break
+    assert 2 <= together <= 3
 
 
 def test_results_and_calls_of_stop_come_in_order(sandbox):
@@ -68,13 +70,19 @@ def test_results_and_calls_of_stop_come_in_order(sandbox):
 
 
 def test_no_caller_waits_for_slots_of_stealing_threads(sandbox):
-    slow = Program(TIMED)
+    begun, served = threading.Event(), threading.Event()
+
+    def stop(index, _execution):
+        begun.set()
+        return served.is_set()
+
     with ThreadPoolExecutor(1) as threads:
-        shared = threads.submit(sandbox.run_tests, slow, ["0.2"] * 12)
-        time.sleep(0.2)
+        shared = threads.submit(sandbox.run_tests, Program(TIMED), ["0.2"] * 500, stop=stop)
+        assert begun.wait(60)
         for _ in range(3):
             assert sandbox.run(Program("print(1)")).stdout == "1\n"
         assert not shared.done()
+        served.set()
         assert all(each.ok for each in shared.result())
 
 
@@ -100,7 +108,7 @@ def test_after_the_last_wanted_run_the_others_are_ended(sandbox, asynchronous, s
 def check_all_slots_are_free(sandbox):
     """Run programs that need all three slots at the same time; slow starts get a longer try."""
     with ThreadPoolExecutor(3) as threads:
-        for seconds in ("0.2", "1.5"):
+        for seconds in ("0.2", "1.5", "10"):
             spans = list(threads.map(sandbox.run, [Program(TIMED, stdin=seconds)] * 3))
             if at_most_at_once(spans) == 3:
                 return
@@ -119,10 +127,16 @@ def test_if_stop_raises_all_runs_are_ended(sandbox):
 
 
 def test_if_a_task_is_cancelled_all_runs_are_ended(sandbox):
+    begun = threading.Event()
+
+    def stop(_index, _execution):
+        begun.set()
+        return False
+
     async def main():
-        inputs = ["0.1"] * 3 + ["3600"] * 6
-        task = asyncio.create_task(sandbox.arun_tests(Program(TIMED, timeout=4000), inputs))
-        await asyncio.sleep(0.5)
+        program, inputs = Program(TIMED, timeout=4000), ["0.1"] * 3 + ["3600"] * 6
+        task = asyncio.create_task(sandbox.arun_tests(program, inputs, stop=stop))
+        assert await asyncio.to_thread(begun.wait, 60)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -147,14 +161,16 @@ def test_if_no_thread_can_start_the_caller_runs_everything(sandbox):
 def test_runs_whose_supervisors_are_killed_are_run_again(sandbox):
     others = children(os.getpid())
     own = make_backend(f"warm-{sandbox.tier}", workers=3, preload=())  # has a zygote of its own
-    with contextlib.closing(own), ThreadPoolExecutor(1) as threads:
+    with contextlib.closing(own):
         own.run(Program("print(1)"))
         zygotes = set(children(os.getpid())).difference(others)
-        shared = threads.submit(own.run_tests, Program(TIMED), ["0.15"] * 24)
-        for _ in range(3):
-            time.sleep(0.3)
-            kill_one_supervisor(zygotes)
-        executions = shared.result()
+
+        def stop(index, _execution):
+            if index in {3, 9, 15}:  # far apart: no run is killed twice
+                kill_one_supervisor(zygotes)
+            return False
+
+        executions = own.run_tests(Program(TIMED), ["0.15"] * 24, stop=stop)
     assert all(each.ok for each in executions), executions
 
 

@@ -411,7 +411,7 @@ def test_a_process_that_is_left_cannot_change_the_reward_of_the_tests(provider, 
 
         def read_late(machine, path, **options):
             if path.startswith("/logs"):
-                assert machine.run(GIVE_TIME, cwd="/", timeout=20).ok
+                assert machine.run(GIVE_TIME, cwd="/").ok
             return read(machine, path, **options)
 
         monkeypatch.setattr(cls, "read", read_late)

@@ -1,5 +1,7 @@
 """An agent cannot turn its 0 into a fault, and a broken task is never paid 0."""
 
+from dataclasses import replace
+
 import pytest
 from selection import thorough
 
@@ -34,7 +36,7 @@ RUNNER = TerminalTask(
     instruction="Write the program /app/run.sh, which prints the secret number.",
     machine=MachineSpec(workdir="/app", disk=64 << 20),
     tests={"test.sh": RUNS.encode()},
-    verifier_timeout=2.0,
+    verifier_timeout=60.0,
     solution={"solve.sh": b"echo 'echo 42' > /app/run.sh"},
     other_user=True,
 )
@@ -100,9 +102,10 @@ PROGRAMS = {
 
 @pytest.mark.slow
 def test_what_a_program_of_the_agent_does_is_no_fault(bench, subtests):
+    brief = replace(RUNNER, id="brief", verifier_timeout=2.0)
     for name, program in PROGRAMS.items():
         with subtests.test(name):
-            step = bench.play(RUNNER, f"cat > run.sh <<'END'\n{program}\nEND")
+            step = bench.play(brief, f"cat > run.sh <<'END'\n{program}\nEND")
             assert step.reward == 0
             assert name != "sleeps" or "wall_time" in step.info["ended_by"]
 
@@ -163,7 +166,7 @@ def test_what_only_the_agents_files_break_is_paid_nothing(bench):
 @pytest.mark.slow
 def test_a_command_that_reads_nothing_is_the_agents_own_affair(bench):
     step = bench.play(
-        READER, "sleep 3", "x" * 300_000, "C-c", "echo 42 > answer.txt", command_timeout=0.3
+        READER, "sleep 300", "x" * 300_000, "C-c", "echo 42 > answer.txt", command_timeout=0.3
     )
     assert step.reward == 1
 

@@ -15,9 +15,10 @@ class Question(BaseEnv):
         return Step("", 0.0, True, False, {})
 
 
-@pytest.fixture
-def env():
-    with ToolWrapper(Question(), tools=[PythonSessionTool(timeout=2)], max_tool_uses=None) as made:
+@pytest.fixture(params=[60])
+def env(request):
+    tools = [PythonSessionTool(timeout=request.param)]
+    with ToolWrapper(Question(), tools=tools, max_tool_uses=None) as made:
         made.reset(seed=0)
         yield made
 
@@ -40,6 +41,7 @@ def test_an_error_keeps_what_was_there(env):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("env", [2], indirect=True)
 def test_a_run_that_met_a_limit_begins_anew_and_says_so(env):
     said(env, "x = 1")
     assert "timed out after 2 seconds" in said(env, "while True: pass")

@@ -86,7 +86,7 @@ thread.start()
 while not os.path.exists(note): time.sleep(0.01)
 in_child(use)  # while another thread is in a call
 tool.close()
-thread.join(30)
+thread.join(60)
 print("close during use", ended)
 tool.close()
 print("use after close", call(tool, "pid"))
@@ -97,7 +97,7 @@ print("the last close ends it", is_alive(pid))
 tool = MCPTool(command)
 pid = int(call(tool, "pid"))
 del tool
-until = time.monotonic() + 30
+until = time.monotonic() + 60
 while is_alive(pid) and time.monotonic() < until: time.sleep(0.01)
 print("a drop ends it", is_alive(pid))
 """

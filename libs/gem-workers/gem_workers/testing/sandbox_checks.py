@@ -284,7 +284,10 @@ def _limits(bench: SandboxBench) -> None:
         "    try: time.sleep(100)\n"
         "    except BaseException: pass\n"
     )
-    execution = bench.ends_by("wall_time", stubborn, timeout=0.5)
+    for seconds in (0.5, 5.0, 50.0):  # a busy machine needs more until it prints
+        execution = bench.ends_by("wall_time", stubborn, timeout=seconds)
+        if execution.stdout:
+            break
     require(execution.stdout == "begun\n", "output from before the deadline is lost")
     bench.ends_by("cpu_time", "while True: pass", timeout=30.0, cpu_time=1.0)
     bench.ends_by("memory", "x = bytearray(10 ** 10)", memory=1 << 28)
@@ -302,7 +305,7 @@ def _limits(bench: SandboxBench) -> None:
         "except OSError: pass\n"
         "print(made)\n"
     )
-    execution = bench.run(forks, processes=10, timeout=5.0)
+    execution = bench.run(forks, processes=10, timeout=30.0)
     few = execution.limit == "processes" or (execution.ok and int(execution.stdout) < 10)
     require(few, f"40 processes, 10 allowed: {execution}")
     require(bench.output("print('well')") == "well\n", "a program fails after one that met a limit")
@@ -355,7 +358,7 @@ def _tests(bench: SandboxBench) -> None:
     executions = bench.sandbox.run_tests(program, inputs, stop=stop)
     require([e.ok for e in executions] == [True, False], f"it did not stop: {executions}")
     require(seen == [0, 1], f"stop was called with {seen}, not with 0 and 1")
-    slow = replace(program, source="import time; time.sleep(float(input()))", timeout=0.5)
+    slow = replace(program, source="import time; time.sleep(float(input()))", timeout=2.0)
     limits = [execution.limit for execution in bench.sandbox.run_tests(slow, ["100", "0"])]
     require(
         limits == ["wall_time", None], f"a run that met its limit affects the next one: {limits}"

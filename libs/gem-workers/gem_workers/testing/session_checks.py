@@ -14,7 +14,7 @@ __all__ = ["SESSION_CHECKS", "raises"]
 
 _IDLE_SECONDS = 1.0
 _MEMORY = 1 << 28
-_PIECES = 10
+_PIECES = 300
 _TICKING = """
 import os, time
 def tick():
@@ -49,7 +49,7 @@ for _ in range(6):
 
 def _sessions(sandbox: SessionSandbox) -> None:
     """A session keeps variables and files, also after errors; sessions are separate."""
-    session, other = sandbox.session(timeout=5.0), sandbox.session(timeout=5.0)
+    session, other = sandbox.session(timeout=60.0), sandbox.session(timeout=5.0)
     require(isinstance(session, SandboxSession), "session() must return a SandboxSession")
     pieces = (
         ("x = 20\nopen('kept', 'w').write('file')", 0, ""),
@@ -79,7 +79,7 @@ def _sessions(sandbox: SessionSandbox) -> None:
 
 def _session_limits(sandbox: SessionSandbox) -> None:
     """A run that meets a limit ends the session's process; the stderr of the next run says so."""
-    session = sandbox.session(timeout=5.0, output_limit=1000)
+    session = sandbox.session(timeout=60.0, output_limit=1000)
     session.run("x = 1")
     for source, limit in (
         ("while True: pass", "wall_time"),
@@ -104,7 +104,7 @@ def _session_limits(sandbox: SessionSandbox) -> None:
 
 def _session_pauses(sandbox: SessionSandbox) -> None:
     """Between runs nothing of a session goes on, not even processes that it has left behind."""
-    with contextlib.closing(sandbox.session(timeout=10.0)) as session:
+    with contextlib.closing(sandbox.session(timeout=60.0)) as session:
         require(session.run(_TICKING).exit_status == 0, "a session that forks cannot run")
         time.sleep(_IDLE_SECONDS)
         execution = session.run(_LONGEST_PAUSE)
@@ -118,7 +118,7 @@ def _session_pauses(sandbox: SessionSandbox) -> None:
 
 def _session_memory(sandbox: SessionSandbox) -> None:
     """All processes of a session together have its limit of memory; more ends the session."""
-    with contextlib.closing(sandbox.session(timeout=10.0, memory=_MEMORY)) as session:
+    with contextlib.closing(sandbox.session(timeout=60.0, memory=_MEMORY)) as session:
         ended = session.run(_GROWING).limit == "memory"
         for _ in range(_PIECES):
             if not ended:

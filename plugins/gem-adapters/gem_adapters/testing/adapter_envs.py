@@ -36,7 +36,7 @@ PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAf"
     "FcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg=="
 )
-_MEETING_SECONDS = 10.0
+_MEETING_SECONDS = 60.0
 
 OPEN: set[int] = set()
 """The identities of the environments that were reset and are not closed yet."""

@@ -659,7 +659,7 @@ def test_one_file_loads_nothing_and_answers_as_the_server_does(open_page, server
     ):
         for page in (alone, served):
             go_to(page, place)
-        for _ in range(100):  # charts are drawn later
+        for _ in range(1000):  # charts are drawn later
             if alone.inner_text("main") == served.inner_text("main"):
                 break
             served.wait_for_timeout(50)

@@ -174,7 +174,7 @@ def test_the_size_that_the_page_asks_for_follows_a_run_that_grows(tmp_path, monk
         assert json.loads(ask(server, "/api/overview")[1])["totals"]["episodes"] == 10
         with path.open("ab") as file:
             file.write(more)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while json.loads(ask(server, "/api/size")[1])["episodes"] == 10:
             assert time.monotonic() < deadline
             time.sleep(0.01)

@@ -167,7 +167,7 @@ def terminal_trajectory():
         tests={"test.sh": _GRADE.encode()},
     )
     rollout = collect(
-        lambda: TerminalEnv(tasks=ListedTasks([task]), command_timeout=0.3, output_limit=2000),
+        lambda: TerminalEnv(tasks=ListedTasks([task]), command_timeout=3.0, output_limit=2000),
         ScriptedAgent,
         episodes=1,
         seed=0,

@@ -91,7 +91,10 @@ def test_a_program_that_fails_after_it_was_answered_is_graded(play):
 
 @pytest.mark.slow
 def test_a_program_that_hangs_is_killed_graded_and_truncated(play):
-    trajectory = play(asking("import time", "time.sleep(1000)"), timeout=3)
+    for seconds in (3, 30):  # a busy machine needs longer until the program asks
+        trajectory = play(asking("import time", "time.sleep(1000)"), timeout=seconds)
+        if trajectory.error is None:
+            break
     assert (trajectory.error, trajectory.episode_return) == (None, 0.0)
     assert trajectory.turns[-1].truncated
     assert trajectory.turns[-1].info["program"]["status"] == "timeout"

@@ -262,8 +262,7 @@ def test_a_session_that_the_server_lost_is_named_and_reset_begins_another(serve:
 def test_a_late_answer_is_an_error_and_the_next_episode_is_whole(serve: Serve, gate: Event) -> None:
     running = serve("stuck")
     gate.clear()
-    env = remote(running, "stuck", timeout=0.2)
-    env._timeout = 60
+    env = remote(running, "stuck", timeout=60)
     env.reset(seed=1)
     env._timeout = 0.2
     with pytest.raises(DeadlineError, match="did not answer within"):

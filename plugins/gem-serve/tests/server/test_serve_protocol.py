@@ -321,11 +321,11 @@ def test_a_server_without_a_token_does_not_answer_web_pages(serve: Serve) -> Non
 
 
 def test_a_client_over_its_rate_is_told_when_to_come_back(serve: Serve) -> None:
-    client = Client(serve(rate=0.5))
+    client = Client(serve(rate=0.01))
     client("hello")
     status, reply = client.raw("/gem/hello", "{}")
     assert (status, error_of(reply)) == (429, "RateError")
-    assert 0 < reply["error"]["retry_after"] <= 2
+    assert 0 < reply["error"]["retry_after"] <= 100
 
 
 def test_a_bucket_fills_at_its_rate() -> None:
@@ -343,7 +343,7 @@ def test_limits_must_be_positive() -> None:
 
 @pytest.mark.slow
 def test_a_step_that_hangs_is_given_up_and_its_session_ends(serve: Serve, gate: Event) -> None:
-    running = serve("stuck", "coin", step_timeout=0.2)
+    running = serve("stuck", "coin", step_timeout=2.0)
     gate.clear()
     client = Client(running)
     client.begin(env="stuck")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ports import free_port
 
 from gem_core.tool import ToolResult
 from gem_tools.mcp import MCPTool
@@ -67,7 +68,7 @@ def call() -> Call:
 
 def is_seen(happened: Callable[[], Any]) -> bool:
     """Return whether something happens within some seconds."""
-    for _ in range(2000):
+    for _ in range(6000):
         if happened():
             return True
         time.sleep(0.01)
@@ -84,12 +85,6 @@ def wait_until() -> Callable[..., bool]:
 def was_cancelled() -> Callable[[Path], bool]:
     """Return whether a call of ``hang`` notes within some seconds that it is cancelled."""
     return lambda note: is_seen(lambda: note.exists() and note.read_text() == "cancelled")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:

@@ -85,14 +85,19 @@ def test_calls_that_wait_run_concurrently_and_block_no_others(odd, call, tmp_pat
 def test_a_call_that_takes_too_long_is_cancelled_at_the_server_and_the_session_stays(
     odd_command, odd, call, was_cancelled, tmp_path
 ):
-    hasty = MCPTool(odd_command, execution_timeout=0.3, max_retries=0)
-    before = call(odd, "pid").output
-    result = call(hasty, "hang", note=str(tmp_path / "note"))
-    assert not result.ok
-    assert result.output == "[Tool execution failed: 'hang' timed out after 0.3 seconds]"
-    assert was_cancelled(tmp_path / "note")
+    before, note = call(odd, "pid").output, tmp_path / "note"
+    for seconds in (0.3, 3.0, 30.0):  # a busy machine needs longer until the call begins
+        with contextlib.closing(
+            MCPTool(odd_command, execution_timeout=seconds, max_retries=0)
+        ) as hasty:
+            result = call(hasty, "hang", note=str(note))
+        assert not result.ok
+        said = f"'hang' timed out after {seconds} seconds"
+        assert result.output == f"[Tool execution failed: {said}]"
+        if note.exists():
+            break
+    assert was_cancelled(note)
     assert call(odd, "pid").output == before
-    hasty.close()
 
 
 @pytest.mark.slow
@@ -205,7 +210,7 @@ def run_program(code, **given):
         check=False,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.split()
@@ -252,7 +257,7 @@ def test_a_tool_that_a_handler_calls_in_its_thread_refuses_and_does_not_wait_for
     )
     done = threading.Thread(target=tool.run, args=[counting])
     done.start()
-    done.join(30)
+    done.join(60)
     assert not done.is_alive()
     tool.close()
     assert "await the tool's arun" in said[0]
