@@ -79,7 +79,7 @@ def _sessions(sandbox: SessionSandbox) -> None:
 
 def _session_limits(sandbox: SessionSandbox) -> None:
     """A run that meets a limit ends the session's process; the stderr of the next run says so."""
-    session = sandbox.session(timeout=60.0, output_limit=1000)
+    session = sandbox.session(timeout=5.0, output_limit=1000)
     session.run("x = 1")
     for source, limit in (
         ("while True: pass", "wall_time"),
