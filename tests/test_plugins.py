@@ -31,13 +31,7 @@ def answer(env_id: str) -> str:
 def look(plugins_in: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Look:
     """Load the plugins anew; return their statuses by entry point, ids, and answers to ``make``."""
 
-    def run(
-        *folders: Path,
-        ask: tuple[str, ...] = (),
-        selected: str | None = None,
-        slow: float = 60.0,  # also on a busy machine
-    ) -> Installed:
-        monkeypatch.setattr(gem_core.plugins, "SLOW_SECONDS", slow)
+    def run(*folders: Path, ask: tuple[str, ...] = (), selected: str | None = None) -> Installed:
         monkeypatch.delenv("GEM_PLUGINS", raising=False)
         if selected is not None:
             monkeypatch.setenv("GEM_PLUGINS", selected)
@@ -148,7 +142,7 @@ def test_an_entry_point_to_nothing_is_broken(
 def test_a_plugin_that_takes_long_is_loaded_and_called_slow(
     look: Look, install: Callable[..., Path]
 ) -> None:
-    found = look(install("slow_import"), slow=0.5)
+    found = look(install("slow_import"))
     status = found["report"]["slow_import"]
     assert status["state"] == "slow"
     assert "name entry points as strings" in status["problems"][0]

@@ -17,7 +17,6 @@ from gem_core import plugins
 )
 sys.path.insert(0, str(folder))
 point = metadata.EntryPoint("slow", "slow_plugin", "gem")
-plugins.SLOW_SECONDS = 60
 plugins._entry_points = lambda: iter([("slow 1.0", point)])
 thread = threading.Thread(target=plugins.load_plugins)
 thread.start()
