@@ -111,6 +111,40 @@ class TestAHangingStep:
         assert wait_until(Hangs.all_closed)
 
     @pytest.mark.slow
+    def test_an_environment_that_does_not_close_after_a_late_end(self) -> None:
+        late, ends, closing, goes_on = (threading.Event() for _ in range(4))
+
+        class Hangs(noting(blocks=True)):  # type: ignore[misc]
+            def close(self) -> None:
+                if self is not self.made[0]:
+                    closing.set()
+                    goes_on.wait()
+                super().close()
+
+        class Agent(BaseAgent):
+            def reset(self, env: Any) -> None:
+                self.waits_for = late if env.unwrapped is env.made[0] else ends
+
+            async def act(self, observation: Observation, info: Info) -> Action:
+                if self.waits_for is ends:
+                    late.set()
+                while not self.waits_for.is_set():
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await asyncio.sleep(0.001)
+                return "a"
+
+        async def main() -> None:
+            async with collect(Hangs, Agent, episodes=2, concurrency=2) as run:
+                await anext(run)
+            ends.set()
+            while not closing.is_set():  # noqa: ASYNC110 - set by a thread
+                await asyncio.sleep(0.001)
+            goes_on.set()
+
+        asyncio.run(main())
+        assert wait_until(Hangs.all_closed)
+
+    @pytest.mark.slow
     def test_a_call_of_to_thread_keeps_neither_close_nor_the_interpreter(self) -> None:
         ran = subprocess.run(
             [sys.executable, "-c", TO_THREAD],

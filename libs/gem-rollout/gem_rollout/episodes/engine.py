@@ -23,6 +23,7 @@ from gem_core.observation import Info
 from gem_core.seeding import check_seed, child_seed
 from gem_core.specs import EnvSpec
 from gem_rollout.episodes.components import ComponentSampler, Sampler
+from gem_rollout.episodes.endings import end_in_thread
 from gem_rollout.episodes.episode import Episode, Phase, name_of, success_of
 from gem_rollout.episodes.policy import Budget, FaultPolicy
 from gem_rollout.episodes.pool import EnvPool, close_quietly
@@ -191,7 +192,13 @@ class Engine:
                 patience,
             )
         for worker in self._workers:  # if the loop goes on, they may still end
-            worker.add_done_callback(lambda _: self.close_rest())
+            worker.add_done_callback(lambda _: self._close_late())
+
+    def _close_late(self) -> None:
+        """Close what a late worker has left; in a thread, as an environment may block."""
+        self._take_ended()
+        self._threads.close()
+        end_in_thread(self._close_unclosed)
 
     def _take_ended(self, *, are_over: bool = False) -> None:
         """Move idle objects, and those of ended episodes, to the objects that are to be closed.
@@ -210,10 +217,10 @@ class Engine:
         while self._unclosed:  # a second Ctrl-C leaves the rest to `close_rest`
             close_quietly(self._unclosed.pop())
 
-    def close_rest(self, *, are_over: bool = False) -> None:
+    def close_rest(self) -> None:
         """Close the rest when the event loop is closed, or could not finish ``stop``."""
         self._no_more = self._runner.stopping = True
-        self._take_ended(are_over=are_over)
+        self._take_ended(are_over=True)
         self._close_unclosed()
         self._threads.close()
 

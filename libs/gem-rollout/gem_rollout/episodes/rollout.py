@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import suppress
-from functools import partial
 from typing import Self
 
 from gem_core.agent import Agent
@@ -337,7 +336,7 @@ class _Run:
             try:
                 loop.close(lambda: self.engine.stop(_HURRY if loop.in_a_hurry else PATIENCE))
             finally:
-                end_in_thread(partial(self.engine.close_rest, are_over=True)).join(_HURRY)
+                end_in_thread(self.engine.close_rest).join(_HURRY)
 
 
 class _AsyncRun:
@@ -422,7 +421,7 @@ def _end_async(run: _AsyncRun) -> None:
     try:
         loop.call_soon_threadsafe(run.begin_stop)
     except RuntimeError:  # the loop is closed
-        end_in_thread(partial(run.engine.close_rest, are_over=True))
+        end_in_thread(run.engine.close_rest)
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:
