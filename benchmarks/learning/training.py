@@ -149,7 +149,8 @@ def _config(run: Run, warm: Path, plan: Plan) -> TrainConfig:
         "sampling": {"max_new_tokens": plan.max_new_tokens},
         "optim": {"lr": run.lr, "tokens": TOKENS},
         "checkpoint": {"every": 0, "keep": 1},
-        "log": {"writers": ["csv"], "trajectories_every": 0, "progress": "off", "plot": False},
+        "log": {"writers": ["csv"], "trajectories_every": 0, "plot": False},
+        "progress": "off",
     }
     return TrainConfig(**settings)
 

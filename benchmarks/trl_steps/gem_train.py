@@ -78,7 +78,8 @@ def _config(setting: Setting) -> TrainConfig:
             "max_grad_norm": setting.max_grad_norm,
         },
         "checkpoint": {"every": 0},
-        "log": {"writers": [], "trajectories_every": 0, "progress": "off", "plot": False},
+        "log": {"writers": [], "trajectories_every": 0, "plot": False},
+        "progress": "off",
     }
     return TrainConfig(**options)
 

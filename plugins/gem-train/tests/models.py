@@ -74,7 +74,8 @@ def trainer_of(
         "rollout": {"episodes": 8},
         "sampling": {"max_new_tokens": 6},
         "optim": {"lr": 1e-3},
-        "log": {"writers": ["csv"], "trajectories_every": 2, "progress": "off", "plot": False},
+        "log": {"writers": ["csv"], "trajectories_every": 2, "plot": False},
+        "progress": "off",
         "checkpoint": {"every": 0},
     }
     for name, value in config.items():

@@ -99,7 +99,7 @@ def test_a_few_errors_are_printed_counted_and_written(folder, tmp_path):
             folder,
             tmp_path,
             rollout={"retries": 0, "max_error_share": 0.3},
-            log={"progress": "lines"},
+            progress="lines",
         )
     )
     failing(trainer, 1 / 4)
@@ -149,7 +149,7 @@ def test_concurrency_is_the_number_of_rows_of_the_sampler(folder, tmp_path):
 
 @pytest.mark.slow
 def test_what_shows_a_broken_run_is_in_the_table_and_the_line_by_default(folder, tmp_path):
-    trainer = shown(trainer_of(folder, tmp_path, log={"progress": "lines"}))
+    trainer = shown(trainer_of(folder, tmp_path, progress="lines"))
     trainer.train()
     found = read_metrics(tmp_path / "metrics.csv")
     for name in (
@@ -209,7 +209,7 @@ def test_a_policy_that_succeeds_may_be_certain_and_no_patience_means_no_reports(
 @pytest.mark.slow
 def test_gradients_of_zero_are_reported_in_the_run(folder, tmp_path):
     trainer = shown(
-        trainer_of(folder, tmp_path, log={"progress": "lines", "warn_after": 2}, optim={"lr": 1e-9})
+        trainer_of(folder, tmp_path, progress="lines", log={"warn_after": 2}, optim={"lr": 1e-9})
     )
     learn = trainer._learner.learn
 
@@ -272,9 +272,7 @@ def test_a_checkpoint_has_the_weights_of_its_step_and_has_them_once(folder, tmp_
 
 @pytest.mark.slow
 def test_a_full_disk_is_reported_and_training_goes_on(folder, tmp_path, monkeypatch):
-    trainer = shown(
-        trainer_of(folder, tmp_path, checkpoint={"every": 1}, log={"progress": "lines"})
-    )
+    trainer = shown(trainer_of(folder, tmp_path, checkpoint={"every": 1}, progress="lines"))
     save, count = torch.save, 0
 
     def fill_disk(*args, **options):

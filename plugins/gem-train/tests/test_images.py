@@ -240,7 +240,8 @@ def test_a_run_on_rows_with_images_can_be_resumed_from_its_checkpoint(folder, tm
             "algo": {"id": "grpo"},
             "rollout": {"episodes": 8, "group_size": 4},
             "sampling": {"max_new_tokens": 4, "cut_is_invalid": False},
-            "log": {"progress": "off", "plot": False},
+            "log": {"plot": False},
+            "progress": "off",
             "checkpoint": {"every": 1},
         }
         sources = {"visual": Component(rows_factory())}
@@ -279,7 +280,8 @@ def test_a_model_learns_to_tell_what_only_the_image_shows(folder, tmp_path):
         rollout={"episodes": 64, "concurrency": 64},
         sampling={"max_new_tokens": 1, "cut_is_invalid": False},
         optim={"lr": 1e-2},
-        log={"progress": "off", "plot": False},
+        log={"plot": False},
+        progress="off",
         checkpoint={"every": 0},
     )
     trainer = Trainer(config, {"colour": Component(Colour)}, tmp_path, console=Console(quiet=True))
