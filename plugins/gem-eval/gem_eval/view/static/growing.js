@@ -18,6 +18,11 @@ function whole(turns, at) {
   let first = at;
   while (turns[first].shares) first -= 1;
   let text = turns[first].observation;
-  for (const turn of turns.slice(first + 1, at + 1)) text = text.slice(0, turn.shares) + turn.added;
+  for (const turn of turns.slice(first + 1, at + 1)) text = beginning(text, turn.shares) + turn.added;
   return text;
+}
+
+/** The first characters of a text, as Python counts them. @param {string} text @param {number} count */
+function beginning(text, count) {
+  return /[\ud800-\udfff]/.test(text) ? [...text].slice(0, count).join("") : text.slice(0, count);
 }
