@@ -1,6 +1,6 @@
 """Trajectories: the record of an episode, and the only input of evaluation and training."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -8,15 +8,18 @@ from gem_core.agent import Generation
 from gem_core.errors import ConfigError
 from gem_core.observation import Action, Info, Observation
 from gem_core.records import from_fields, to_fields
+from gem_rollout.records.growing_text import GrowingText, GrowingTexts
 from gem_rollout.tokens.sequences import TokenSequence, sequences_of
 
-__all__ = ["VERSION", "Trajectory", "Turn", "check_version"]
+__all__ = ["VERSION", "Trajectory", "Turn", "check_version", "whole_turns"]
 
-VERSION = 1
+VERSION = 2
 """Version of the format of ``Trajectory.to_dict``, and so of the lines of a trajectory file.
 
 A new optional field keeps the version, as readers pass on fields that they do not know. A field
-that changes its meaning or goes away raises it. Lines without a version are older than 1.
+that changes its meaning or goes away raises it. Lines without a version are older than 1. Since
+version 2 a turn may have ``shares``: its observation is that many characters of the observation of
+the turn before, and then ``observation``.
 """
 
 
@@ -51,20 +54,74 @@ class Turn:
     generation: Generation | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return all fields; values are not copied."""
+    def to_dict(self, before: "Turn | None" = None) -> dict[str, Any]:
+        """Return all fields; values are not copied.
+
+        Args:
+            before: The turn before: what the observation shares with its own is left out, and
+                ``shares`` says how many characters that are.
+        """
         fields = to_fields(self)
+        seen = fields["observation"]
+        if isinstance(seen, GrowingText):
+            shares, rest = _shared(seen, before and vars(before)["observation"])
+            fields["observation"] = rest
+            if shares:
+                fields["shares"] = shares
         if self.generation is not None:
             fields["generation"] = self.generation.to_dict()
         return fields
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """Return the turn with these fields; the inverse of ``to_dict``."""
+        """Return the turn with these fields; the inverse of ``to_dict`` without ``before``."""
         generation = fields.get("generation")
         if generation is not None:
             fields = {**fields, "generation": Generation.from_dict(generation)}
         return from_fields(cls, fields)
+
+
+class _Observation:
+    """The attribute ``observation`` of turns: a ``GrowingText`` is read as its text."""
+
+    def __get__(self, turn: Turn | None, owner: type | None = None) -> Any:
+        if turn is None:
+            raise AttributeError("observation")  # it has no default
+        seen = vars(turn)["observation"]
+        return str(seen) if isinstance(seen, GrowingText) else seen
+
+    def __set__(self, turn: Turn, value: Any) -> None:
+        vars(turn)["observation"] = value
+
+
+Turn.observation = _Observation()  # type: ignore[assignment]
+
+
+def _shared(seen: GrowingText, before: Any) -> tuple[int, str]:
+    """Return how many characters an observation shares with the one before, and the rest."""
+    if isinstance(before, GrowingText) and before.pieces is seen.pieces:
+        count, shares, rest = min(seen.count, before.count), before.shared, before.rest
+    elif isinstance(before, str):
+        count, shares, rest = 0, 0, before
+    else:
+        return 0, str(seen)
+    if count < seen.count and rest.startswith(seen.pieces[count]):
+        count, shares = count + 1, shares + len(seen.pieces[count])
+    if count == seen.count:
+        return seen.shared, seen.rest
+    return shares, "".join([*seen.pieces[count : seen.count], seen.rest])
+
+
+def whole_turns(turns: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the turns of a line of a file with their whole observations, without ``shares``."""
+    before = ""
+    for turn in turns:
+        whole = dict(turn)
+        shares = whole.pop("shares", 0)
+        if shares:
+            whole["observation"] = before[:shares] + whole["observation"]
+        before = whole["observation"]
+        yield whole
 
 
 @dataclass
@@ -169,7 +226,8 @@ class Trajectory:
         fields = {"version": VERSION, **to_fields(self)}
         turns = fields.pop("turns")
         first, last = fields.pop("reset_info"), fields.pop("final_observation")
-        fields["turns"] = [turn.to_dict() for turn in turns]
+        befores = [None, *turns]
+        fields["turns"] = [turn.to_dict(before) for before, turn in zip(befores, turns)]
         fields["reset_info"], fields["final_observation"] = first, last
         return fields
 
@@ -184,8 +242,17 @@ class Trajectory:
         known = dict(fields)
         if check_version(known.pop("version", 0)) == 0 and "source" in known:
             known["component"] = known.pop("source")
-        known["turns"] = [Turn.from_dict(turn) for turn in known["turns"]]
+        known["turns"] = [Turn.from_dict(turn) for turn in _kept_turns(known["turns"])]
         return from_fields(cls, known)
+
+
+def _kept_turns(turns: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield the turns of a line of a file with what is kept of their observations."""
+    texts = GrowingTexts()
+    turns = list(turns)
+    for turn, whole in zip(turns, whole_turns(turns), strict=True):
+        whole["observation"] = texts.keep(whole["observation"], turn.get("shares", 0))
+        yield whole
 
 
 def check_version(version: Any) -> int:
