@@ -1,6 +1,6 @@
 """Trajectories: the record of an episode, and the only input of evaluation and training."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -8,18 +8,17 @@ from gem_core.agent import Generation
 from gem_core.errors import ConfigError
 from gem_core.observation import Action, Info, Observation
 from gem_core.records import from_fields, to_fields
-from gem_rollout.records.growing_text import GrowingText, GrowingTexts
+from gem_rollout.records.observations import kept_turns, new_in, whole
 from gem_rollout.tokens.sequences import TokenSequence, sequences_of
 
-__all__ = ["VERSION", "Trajectory", "Turn", "check_version", "whole_turns"]
+__all__ = ["VERSION", "Trajectory", "Turn", "check_version"]
 
 VERSION = 2
 """Version of the format of ``Trajectory.to_dict``, and so of the lines of a trajectory file.
 
 A new optional field keeps the version, as readers pass on fields that they do not know. A field
 that changes its meaning or goes away raises it. Lines without a version are older than 1. Since
-version 2 a turn may have ``shares``: its observation is that many characters of the observation of
-the turn before, and then ``observation``.
+version 2 the ``observation`` of a turn with ``shares`` is only what is new in it.
 """
 
 
@@ -29,7 +28,8 @@ class Turn:
 
     Args:
         agent: Name of the agent that acted.
-        observation: The observation that the agent was shown.
+        observation: The observation that the agent was shown. What it shares with that of the turn
+            before is stored once for both, and put together each time it is read.
         action: The action.
         reward: The reward of the step.
         terminated: Whether the episode ended by its own rules with this turn.
@@ -58,16 +58,14 @@ class Turn:
         """Return all fields; values are not copied.
 
         Args:
-            before: The turn before: what the observation shares with its own is left out, and
-                ``shares`` says how many characters that are.
+            before: The turn of the agent before. Without what its observation shares with that one,
+                ``observation`` is the rest, and ``shares`` says how much that is.
         """
         fields = to_fields(self)
-        seen = fields["observation"]
-        if isinstance(seen, GrowingText):
-            shares, rest = _shared(seen, before and vars(before)["observation"])
-            fields["observation"] = rest
-            if shares:
-                fields["shares"] = shares
+        shares, rest = new_in(fields["observation"], before and vars(before)["observation"])
+        fields["observation"] = rest
+        if shares:
+            fields["shares"] = shares
         if self.generation is not None:
             fields["generation"] = self.generation.to_dict()
         return fields
@@ -82,46 +80,18 @@ class Turn:
 
 
 class _Observation:
-    """The attribute ``observation`` of turns: a ``GrowingText`` is read as its text."""
+    """The attribute ``observation`` of turns, which may be set to what was kept of one."""
 
-    def __get__(self, turn: Turn | None, owner: type | None = None) -> Any:
+    def __get__(self, turn: Turn | None, owner: type | None = None) -> Observation:
         if turn is None:
-            raise AttributeError("observation")  # it has no default
-        seen = vars(turn)["observation"]
-        return str(seen) if isinstance(seen, GrowingText) else seen
+            raise AttributeError("the class Turn has no observation")
+        return whole(vars(turn)["observation"])
 
     def __set__(self, turn: Turn, value: Any) -> None:
         vars(turn)["observation"] = value
 
 
-Turn.observation = _Observation()  # type: ignore[assignment]
-
-
-def _shared(seen: GrowingText, before: Any) -> tuple[int, str]:
-    """Return how many characters an observation shares with the one before, and the rest."""
-    if isinstance(before, GrowingText) and before.pieces is seen.pieces:
-        count, shares, rest = min(seen.count, before.count), before.shared, before.rest
-    elif isinstance(before, str):
-        count, shares, rest = 0, 0, before
-    else:
-        return 0, str(seen)
-    if count < seen.count and rest.startswith(seen.pieces[count]):
-        count, shares = count + 1, shares + len(seen.pieces[count])
-    if count == seen.count:
-        return seen.shared, seen.rest
-    return shares, "".join([*seen.pieces[count : seen.count], seen.rest])
-
-
-def whole_turns(turns: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the turns of a line of a file with their whole observations, without ``shares``."""
-    before = ""
-    for turn in turns:
-        whole = dict(turn)
-        shares = whole.pop("shares", 0)
-        if shares:
-            whole["observation"] = before[:shares] + whole["observation"]
-        before = whole["observation"]
-        yield whole
+Turn.observation = _Observation()
 
 
 @dataclass
@@ -220,14 +190,20 @@ class Trajectory:
     def to_dict(self) -> dict[str, Any]:
         """Return all fields and the format's ``version``; values are not copied.
 
+        A turn has what is new in its observation since the turn of its agent before, and ``shares``
+        where it begins like that one; docs/reference/files.md has the rule.
+
         Fields that identify the episode, and its error, come before the turns, so that a reader of
         a file can skip the turns.
         """
         fields = {"version": VERSION, **to_fields(self)}
         turns = fields.pop("turns")
         first, last = fields.pop("reset_info"), fields.pop("final_observation")
-        befores = [None, *turns]
-        fields["turns"] = [turn.to_dict(before) for before, turn in zip(befores, turns)]
+        fields["turns"] = written = []
+        before: dict[str, Turn] = {}
+        for turn in turns:
+            written.append(turn.to_dict(before.get(turn.agent)))
+            before[turn.agent] = turn
         fields["reset_info"], fields["final_observation"] = first, last
         return fields
 
@@ -238,21 +214,13 @@ class Trajectory:
         Raises:
             ConfigError: The fields are of a newer version of the format.
             TypeError: A required field is missing.
+            ValueError: A turn shares more than the turn before has.
         """
         known = dict(fields)
         if check_version(known.pop("version", 0)) == 0 and "source" in known:
             known["component"] = known.pop("source")
-        known["turns"] = [Turn.from_dict(turn) for turn in _kept_turns(known["turns"])]
+        known["turns"] = [Turn.from_dict(turn) for turn in kept_turns(known["turns"])]
         return from_fields(cls, known)
-
-
-def _kept_turns(turns: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Yield the turns of a line of a file with what is kept of their observations."""
-    texts = GrowingTexts()
-    turns = list(turns)
-    for turn, whole in zip(turns, whole_turns(turns), strict=True):
-        whole["observation"] = texts.keep(whole["observation"], turn.get("shares", 0))
-        yield whole
 
 
 def check_version(version: Any) -> int:

@@ -18,7 +18,7 @@ from typing import Any, Self
 import duckdb
 
 from gem_core.errors import ConfigError
-from gem_rollout.records.trajectory import whole_turns
+from gem_rollout.records.observations import whole_turns
 
 __all__ = [
     "EPISODE_COLUMNS",

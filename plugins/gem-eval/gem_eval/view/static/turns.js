@@ -210,11 +210,9 @@ export function turnAction(turn, look) {
     tokens.length ? tokenBlock(tokens, look.colouring, look.largest) : block(turn.action));
 }
 
-/** An observation; one that continues the one before is folded but for what is new. @param {any} turn */
+/** What is new in the observation of a turn, and the whole of it, folded. @param {any} turn */
 function observed(turn) {
-  if (!turn.shares) return [observation(turn.observation)];
-  const all = () => observation(turn.observation);
-  return [folded(`${counted(turn.shares, "character")} as in the turn before`, all), block(turn.added)];
+  return [observation(turn.added), turn.shares ? folded("The whole observation", () => observation(turn.observation)) : null];
 }
 
 /**
@@ -231,7 +229,7 @@ export function turnCard(turn, at, look, before) {
     turnHead(turn, at, look),
     isOfTerminal(before?.info?.tool_calls)
       ? folded("Observation: what the terminal printed", () => observation(turn.observation))
-      : labelled("Observation", ...observed(turn)),
+      : labelled(turn.shares ? "Observation: new in this turn" : "Observation", observed(turn)),
     turn.generation && generated(turn.generation),
     turnAction(turn, look),
     infoParts(turn.info),
