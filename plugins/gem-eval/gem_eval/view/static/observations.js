@@ -25,16 +25,16 @@ export function withObservations(episode) {
  * @returns {any} The whole value.
  */
 function wholeOf(turns, place, path) {
-  const last = valueAt(turns[place].added, path);
+  const last = pick(turns[place].added, path);
   if (last !== null && typeof last === "object" && !Array.isArray(last)) {
     return Object.fromEntries(Object.keys(last).map((key) => [key, wholeOf(turns, place, [...path, key])]));
   }
   const parts = [];
   let wanted = Infinity;
   for (let at = place; at >= 0 && wanted > 0; at -= 1) {
-    const shares = Number(valueAt(turns[at].shares, path)) || 0;
+    const shares = Number(pick(turns[at].shares, path)) || 0;
     if (shares >= wanted) continue;
-    parts.unshift(firstOf(valueAt(turns[at].added, path), wanted - shares));
+    parts.unshift(firstOf(pick(turns[at].added, path), wanted - shares));
     wanted = shares;
   }
   if (parts.length === 1) return parts[0];
@@ -42,7 +42,7 @@ function wholeOf(turns, place, path) {
 }
 
 /** @param {any} value @param {string[]} path */
-function valueAt(value, path) {
+function pick(value, path) {
   return path.reduce((found, key) => (found && Object.hasOwn(found, key) ? found[key] : undefined), value);
 }
 
