@@ -125,7 +125,8 @@ def long_episode(turns: int = 300) -> tuple[Trajectory, list[Observation]]:
 class TestAnyObservations:
     """A window, a suffix, a text that shrinks, dicts, lists, several agents."""
 
-    @settings(max_examples=500 if thorough() else 60, deadline=None)
+    @pytest.mark.slow
+    @settings(max_examples=500 if thorough() else 40)
     @given(sequences())
     def test_a_trajectory_has_them_unchanged_here_in_copies_and_in_files(
         self, tmp_path_factory: pytest.TempPathFactory, shown: list[tuple[str, Observation]]

@@ -37,13 +37,11 @@ class Continued(NamedTuple):
     def value(self) -> Any:
         """The whole text or list."""
         parts: list[Any] = []
-        place, wanted = self.place, sys.maxsize
-        while wanted:
-            shares, rest = self.log[place]
+        wanted = sys.maxsize
+        for shares, rest in reversed(self.log[: self.place + 1]):
             if shares < wanted:
                 parts.append(rest[: wanted - shares])
                 wanted = shares
-            place -= 1
         parts.reverse()
         return "".join(parts) if isinstance(parts[0], str) else list(chain.from_iterable(parts))
 
