@@ -6,14 +6,17 @@ import re
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 from cli import gem
+from doc_pages import blocks_of
 
 from gem_core.agent import Generation
 from gem_core.errors import ConfigError
-from gem_rollout import Trajectory, Turn
+from gem_rollout import Trajectory, TrajectoryFile, Turn
+from gem_rollout.records.observations import Observations
 from gem_rollout.records.trajectory import VERSION
 
 ROOT = Path(__file__).parents[2]
@@ -75,6 +78,25 @@ def test_a_newer_field_is_kept_and_a_newer_version_refused() -> None:
     assert Trajectory.from_dict(newer).to_dict()["weather"] == "fine"
     with pytest.raises(ConfigError, match="upgrade gem-rollout"):
         Trajectory.from_dict({**newer, "version": VERSION + 1})
+
+
+def test_the_program_of_the_page_reads_what_agents_were_shown(tmp_path: Path) -> None:
+    texts = ["a line\n" * 50 * turn + f"turn {turn}" for turn in range(1, 5)]
+    pages = [{"text": text, "images": texts[:at], "n": at} for at, text in enumerate(texts)]
+    kept = {"a": Observations(), "b": Observations()}
+    turns = [
+        Turn(agent, kept[agent].keep(shown), "go", 0.0, False, False, {})
+        for both in zip(texts, pages, strict=True)
+        for agent, shown in zip("ab", both, strict=True)
+    ]
+    with TrajectoryFile(tmp_path / "file") as file:
+        file.append(Trajectory("test:Env-v0", "a", 0, 7, turns))
+    assert (tmp_path / "file").read_text().count('"shares"') == 6
+    (program,) = blocks_of(section("Trajectories"))
+    names: dict[str, Any] = {}
+    exec(program.text, names)  # noqa: S102 - the page's own
+    (found,) = names["episodes"](tmp_path / "file")
+    assert [turn["observation"] for turn in found["turns"]] == [turn.observation for turn in turns]
 
 
 def test_the_page_has_the_columns_of_the_exported_tables() -> None:

@@ -34,7 +34,7 @@ class TestATrajectoryFile:
                 file.append(trajectory(ord(name)))
         both = tmp_path / "both"
         both.write_bytes((tmp_path / "a").read_bytes() + (tmp_path / "b").read_bytes())
-        assert [json.loads(line)["version"] for line in both.read_text().splitlines()] == [1, 1]
+        assert [json.loads(line)["version"] for line in both.read_text().splitlines()] == [2, 2]
         with TrajectoryFile(both) as file:
             file.append(trajectory(0))
         assert [one.index for one in read_trajectories(both)] == [ord("a"), ord("b"), 0]
@@ -55,9 +55,9 @@ class TestATrajectoryFile:
 
     def test_a_trajectory_file_of_a_newer_version_is_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "new"
-        write_lines(path, {**trajectory().to_dict(), "version": 2})
+        write_lines(path, {**trajectory().to_dict(), "version": 3})
         for read in (read_trajectories, read_keys):
-            with pytest.raises(ConfigError, match=r"line 1.*version 2.*upgrade gem-rollout"):
+            with pytest.raises(ConfigError, match=r"line 1.*version 3.*upgrade gem-rollout"):
                 list(read(path))
         before = path.read_bytes()
         with pytest.raises(ConfigError, match="upgrade gem-rollout"):

@@ -23,6 +23,7 @@ from gem_core.vector.slot import FAULTS
 from gem_rollout.episodes.components import options_of_reset
 from gem_rollout.episodes.deadline import Deadline
 from gem_rollout.episodes.policy import FaultPolicy
+from gem_rollout.records.observations import Observations
 from gem_rollout.records.trajectory import Trajectory, Turn
 from gem_rollout.tokens.limits import LimitReachedError
 
@@ -123,6 +124,7 @@ class Episode:
         deadline.begin_turn(before)
         seed_agent(agent, child_seed(trajectory.seed, "agent", trajectory.sample))
         agent.reset(env)
+        observations = Observations()
         while True:
             said = yield agent.act(observation, info)
             action, generation = said if isinstance(said, Reply) else (said, None)
@@ -131,7 +133,8 @@ class Episode:
             self.state = State.STEPPING
             step: Step = yield env.step(action)
             after = clock()
-            seen, (observation, reward, terminated, truncated, info) = observation, step
+            seen = observations.keep(observation)
+            observation, reward, terminated, truncated, info = step
             reward = checked_reward(reward, env.unwrapped)
             trajectory.turns.append(
                 Turn(

@@ -1,6 +1,7 @@
 """Episodes of several agents: one trajectory, whose turns name their agents."""
 
 import time
+from collections import defaultdict
 from collections.abc import Generator, Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from gem_core.vector.slot import FAULTS
 from gem_rollout.episodes.episode import name_of
 from gem_rollout.multi_agent.agent_view import Answer, Players, agents_to_act, check_players
 from gem_rollout.multi_agent.env import MultiAgentEnv
+from gem_rollout.records.observations import Observations
 from gem_rollout.records.trajectory import Trajectory, Turn
 
 __all__ = ["play_agents"]
@@ -49,6 +51,7 @@ class _MultiAgentEpisode:
         self.trajectory = trajectory
         self.players = Players(env, agents)
         self._last: dict[str, Turn] = {}
+        self._seen: dict[str, Observations] = defaultdict(Observations)
 
     def run(self) -> Generator[Any, Any, Trajectory]:
         """Play until all agents have ended or an error occurs."""
@@ -76,7 +79,7 @@ class _MultiAgentEpisode:
     def _take_turns(self) -> Generator[Any, Any, None]:
         """Ask all agents that act now, and take one step."""
         names, players = agents_to_act(self.env), self.players
-        shown = {name: players.received[name].observation for name in names}
+        shown = {name: self._seen[name].keep(players.received[name].observation) for name in names}
         answers: dict[str, Answer] = yield from players.ask(names)
         started = time.perf_counter()
         step = yield self.env.step({name: answer.action for name, answer in answers.items()})

@@ -8,15 +8,17 @@ from gem_core.agent import Generation
 from gem_core.errors import ConfigError
 from gem_core.observation import Action, Info, Observation
 from gem_core.records import from_fields, to_fields
+from gem_rollout.records.observations import kept_turns, new_in, whole
 from gem_rollout.tokens.sequences import TokenSequence, sequences_of
 
 __all__ = ["VERSION", "Trajectory", "Turn", "check_version"]
 
-VERSION = 1
+VERSION = 2
 """Version of the format of ``Trajectory.to_dict``, and so of the lines of a trajectory file.
 
 A new optional field keeps the version, as readers pass on fields that they do not know. A field
-that changes its meaning or goes away raises it. Lines without a version are older than 1.
+that changes its meaning or goes away raises it. Lines without a version are older than 1. Since
+version 2 the ``observation`` of a turn with ``shares`` is only what is new in it.
 """
 
 
@@ -26,7 +28,8 @@ class Turn:
 
     Args:
         agent: Name of the agent that acted.
-        observation: The observation that the agent was shown.
+        observation: The observation that the agent was shown. What it shares with that of the turn
+            before is stored once for both, and put together each time it is read.
         action: The action.
         reward: The reward of the step.
         terminated: Whether the episode ended by its own rules with this turn.
@@ -51,20 +54,44 @@ class Turn:
     generation: Generation | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return all fields; values are not copied."""
+    def to_dict(self, before: "Turn | None" = None) -> dict[str, Any]:
+        """Return all fields; values are not copied.
+
+        Args:
+            before: The turn of the agent before. Without what its observation shares with that one,
+                ``observation`` is the rest, and ``shares`` says how much that is.
+        """
         fields = to_fields(self)
+        shares, rest = new_in(fields["observation"], before and vars(before)["observation"])
+        fields["observation"] = rest
+        if shares:
+            fields["shares"] = shares
         if self.generation is not None:
             fields["generation"] = self.generation.to_dict()
         return fields
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """Return the turn with these fields; the inverse of ``to_dict``."""
+        """Return the turn with these fields; the inverse of ``to_dict`` without ``before``."""
         generation = fields.get("generation")
         if generation is not None:
             fields = {**fields, "generation": Generation.from_dict(generation)}
         return from_fields(cls, fields)
+
+
+class _Observation:
+    """The attribute ``observation`` of turns, which may be set to what was kept of one."""
+
+    def __get__(self, turn: Turn | None, owner: type | None = None) -> Observation:
+        if turn is None:
+            raise AttributeError("the class Turn has no observation")
+        return whole(vars(turn)["observation"])
+
+    def __set__(self, turn: Turn, value: Any) -> None:
+        vars(turn)["observation"] = value
+
+
+Turn.observation = _Observation()
 
 
 @dataclass
@@ -163,13 +190,20 @@ class Trajectory:
     def to_dict(self) -> dict[str, Any]:
         """Return all fields and the format's ``version``; values are not copied.
 
+        A turn has what is new in its observation since the turn of its agent before, and ``shares``
+        where it begins like that one; docs/reference/files.md has the rule.
+
         Fields that identify the episode, and its error, come before the turns, so that a reader of
         a file can skip the turns.
         """
         fields = {"version": VERSION, **to_fields(self)}
         turns = fields.pop("turns")
         first, last = fields.pop("reset_info"), fields.pop("final_observation")
-        fields["turns"] = [turn.to_dict() for turn in turns]
+        fields["turns"] = written = []
+        before: dict[str, Turn] = {}
+        for turn in turns:
+            written.append(turn.to_dict(before.get(turn.agent)))
+            before[turn.agent] = turn
         fields["reset_info"], fields["final_observation"] = first, last
         return fields
 
@@ -180,11 +214,12 @@ class Trajectory:
         Raises:
             ConfigError: The fields are of a newer version of the format.
             TypeError: A required field is missing.
+            ValueError: A turn shares more than the turn before has.
         """
         known = dict(fields)
         if check_version(known.pop("version", 0)) == 0 and "source" in known:
             known["component"] = known.pop("source")
-        known["turns"] = [Turn.from_dict(turn) for turn in known["turns"]]
+        known["turns"] = [Turn.from_dict(turn) for turn in kept_turns(known["turns"])]
         return from_fields(cls, known)
 
 

@@ -18,6 +18,7 @@ from typing import Any, Self
 import duckdb
 
 from gem_core.errors import ConfigError
+from gem_rollout.records.observations import whole_turns
 
 __all__ = [
     "EPISODE_COLUMNS",
@@ -168,7 +169,7 @@ def episode_text(episode: Mapping[str, Any], longest: int) -> str:
 
 def turn_rows(episode: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the row of each turn of an episode."""
-    for number, turn in enumerate(episode["turns"]):
+    for number, turn in enumerate(whole_turns(episode["turns"])):
         generation = turn.get("generation")
         yield {
             "env_id": _text(episode.get("component") or episode["env_id"]),

@@ -3,6 +3,8 @@
  * Both have the same methods, which return promises.
  */
 
+import { withObservations } from "./observations.js";
+
 const EMBEDDED_SORTS = {
   number: (row) => row.number,
   env: (row) => row.env_id,
@@ -40,8 +42,9 @@ class ServerSource {
     return this.ask("episodes", query);
   }
 
-  episode(id, query) {
-    return this.ask("episode", { ...query, id });
+  async episode(id, query) {
+    const found = await this.ask("episode", { ...query, id });
+    return { ...found, episode: withObservations(found.episode) };
   }
 
   tasks(a, b, query) {
@@ -58,6 +61,7 @@ class EmbeddedSource {
     this.entries = [...document.querySelectorAll("script.episode")].map((script) =>
       JSON.parse(script.textContent ?? "{}"),
     );
+    for (const { episode } of this.entries) withObservations(episode);
     this.note = { shown: this.entries.length, total: this.total, written: this.written };
   }
 
@@ -134,9 +138,9 @@ function inOrder(x, y, sign) {
   return x < y ? -sign : sign;
 }
 
-/** The text to search: observations and actions, in lower case. */
+/** The text to search: what is new in observations, and actions, in lower case. */
 function searched(episode) {
-  const values = episode.turns.flatMap((turn) => [turn.observation, turn.action]);
+  const values = episode.turns.flatMap((turn) => [turn.added, turn.action]);
   return [...values, episode.final_observation]
     .map((value) => (typeof value === "string" ? value : JSON.stringify(value)))
     .join("\n")

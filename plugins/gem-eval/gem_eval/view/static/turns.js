@@ -210,6 +210,11 @@ export function turnAction(turn, look) {
     tokens.length ? tokenBlock(tokens, look.colouring, look.largest) : block(turn.action));
 }
 
+/** What is new in the observation of a turn, and the whole of it, folded. @param {any} turn */
+function observed(turn) {
+  return [observation(turn.added), turn.shares ? folded("The whole observation", () => observation(turn.observation)) : null];
+}
+
 /**
  * One turn.
  * @param {any} turn
@@ -224,7 +229,7 @@ export function turnCard(turn, at, look, before) {
     turnHead(turn, at, look),
     isOfTerminal(before?.info?.tool_calls)
       ? folded("Observation: what the terminal printed", () => observation(turn.observation))
-      : labelled("Observation", observation(turn.observation)),
+      : labelled(turn.shares ? "Observation: new in this turn" : "Observation", observed(turn)),
     turn.generation && generated(turn.generation),
     turnAction(turn, look),
     infoParts(turn.info),
