@@ -18,6 +18,7 @@ from forks import in_fork
 from gem_core import Action, BaseAgent, Info, Observation, Step
 from gem_core.background import BackgroundLoop
 from gem_core.errors import ClosedError, ConfigError, EpisodeEndedError, ForkError
+from gem_core.lifetimes import call_later
 from gem_rollout import Trajectory, TrajectoryFile, collect
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
 from gem_rollout.tokens.session import TokenSession
@@ -308,6 +309,42 @@ class TestARollout:
             next(kept[0])
         with pytest.raises(ClosedError):
             asyncio.run(main_of(kept[0]))
+
+    def test_one_that_is_dropped_while_its_event_loop_ends_is_closed_once(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        closing, released = threading.Event(), threading.Event()
+        kept: list[Any] = []
+
+        class Slow(noting(blocks=True)):  # type: ignore[misc]
+            def close(self) -> None:
+                closing.set()
+                assert released.wait(60)
+                super().close()
+
+        async def main() -> None:
+            kept.append(collect(Slow, Waits, episodes=9, concurrency=1))
+            await anext(kept[0])
+
+        def release(loop: asyncio.AbstractEventLoop, after: int) -> None:
+            if after:
+                loop.call_soon(release, loop, after - 1)
+            else:
+                released.set()
+
+        def drop(loop: asyncio.AbstractEventLoop) -> None:
+            assert closing.wait(60)
+            kept.clear()
+            # The closer notes the drop, and the loop the request to end, in this order.
+            call_later(loop.call_soon_threadsafe, release, loop, 9)
+
+        with asyncio.Runner() as runner:
+            runner.run(main())
+            thread = threading.Thread(target=drop, args=[runner.get_loop()])
+            thread.start()
+        thread.join()
+        assert Slow.all_closed()
+        assert caplog.messages == []
 
     def test_one_can_be_closed_in_an_event_loop_but_not_consumed(self) -> None:
         env = noting()

@@ -377,7 +377,9 @@ class _AsyncRun:
             yield
         finally:
             self.is_closing = True
-            await self.engine.stop()
+            if asyncio.current_task() is not self._stop:
+                await self.stop()
+            await self.engine.stop()  # the end of the loop has cancelled that task
 
     async def close(self) -> None:
         self.is_closing = True
