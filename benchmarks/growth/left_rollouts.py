@@ -8,7 +8,7 @@ from gem_rollout import collect
 
 __all__ = ["GROWTH", "SIZES", "TITLE", "UNIT", "measure"]
 
-SIZES = (25, 100, 400)
+SIZES = (50, 200, 800)
 UNIT = "ms of CPU"
 TITLE = "leaving n rollouts at their first trajectory, until all environments are closed"
 GROWTH = 1

@@ -14,7 +14,7 @@ _REPEATS = 5
 
 
 def measure(size: int) -> float:
-    """Return the milliseconds of CPU to list ``size`` ids among those installed; the least of a few."""
+    """Return the milliseconds of CPU to list ``size`` ids; the least of a few."""
     for index in range(size):
         gem_core.register(f"row:{index}", "collections:Counter", index=index)
     return min(_seconds() for _ in range(_REPEATS)) * 1000
