@@ -210,7 +210,7 @@ def test_the_plugins_that_are_found_are_those_of_importlib(
     }
 
 
-def test_a_file_that_is_no_text_hides_no_other_plugin(
+def test_a_file_that_is_not_text_hides_no_other_plugin(
     acme: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "odd-1.0.dist-info").mkdir()
