@@ -14,6 +14,7 @@ SUITES = {
     "baselines": "agents without a model and tiny models in environments of all families",
     "compare": "gem-core and gem-llm: start-up, vectors, games, tasks, tools (about 35 minutes)",
     "gateway": "CPU time that the gateway for agent programs adds to a call",
+    "growth": "how figures grow with the work, such as n ids, agents, plugins (15 minutes)",
     "gpu": "training on one GPU: memory and time of a learning step, whole runs (5 minutes)",
     "grading": "errors of graders of mathematical answers on labelled pairs",
     "learning": "studies of gem-train's algorithms on a CPU (an hour)",

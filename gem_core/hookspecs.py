@@ -7,6 +7,9 @@ group ``gem``::
     [project.entry-points.gem]
     acme = "acme_gym.plugin"
 
+    [project.entry-points."gem.namespaces"]  # optional: to make acme:..., this plugin is enough
+    acme = "acme_gym.plugin"
+
     # acme_gym/plugin.py
     from gem_core import EnvSpec, hookimpl
 
@@ -28,7 +31,7 @@ hookspec = pluggy.HookspecMarker("gem")
 hookimpl = pluggy.HookimplMarker("gem")
 
 
-@hookspec(historic=True)
+@hookspec
 def gem_register(registry: "Registry") -> None:
     """Add specs to the registry.
 

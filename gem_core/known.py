@@ -5,7 +5,6 @@
 
 import functools
 import json
-from importlib import metadata, resources
 
 __all__ = ["install_hint", "known_ids"]
 
@@ -16,6 +15,8 @@ def known_ids() -> dict[tuple[str, str], str]:
 
     Of environments, some ids are a whole namespace. The kind ``kind`` has the ids of kinds.
     """
+    from importlib import resources  # noqa: PLC0415 - making an environment does not need it
+
     text = resources.files("gem_core").joinpath("known.json").read_text(encoding="utf-8")
     table: dict[str, dict[str, list[str]]] = json.loads(text)
     return {
@@ -41,6 +42,8 @@ def install_hint(kind: str, spec_id: str) -> str:
     distribution = known.get((kind, spec_id)) or known.get((kind, namespace))
     if distribution is None:
         return ""
+    from importlib import metadata  # noqa: PLC0415 - it imports much
+
     try:
         metadata.distribution(distribution)
     except metadata.PackageNotFoundError:

@@ -2,28 +2,30 @@
 
 Entry points of the group ``gem`` are loaded one by one, each guarded, so that a broken plugin never
 harms another; its error is kept for ``gem-core plugins`` and for the message about an unknown id.
+Those of the group ``gem.namespaces`` declare namespaces of environments, and their values do not
+matter: the declaration is the distribution's.
 The environment variable ``GEM_PLUGINS`` (comma-separated names of entry points or
 distributions; empty for none) limits what is loaded.
 """
 
 import contextlib
 import functools
+import importlib
 import logging
 import os
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from importlib import metadata
-from typing import Literal
+from typing import Any, Literal
 
 import pluggy
 
 from gem_core import builtins, hookspecs
 from gem_core.errors import DuplicateIdError, PluginError
+from gem_core.installed import NAMESPACES, installed
 from gem_core.lifetimes import Lock
 from gem_core.notices import notice_after
-from gem_core.registry import Registry
+from gem_core.registry import CORE, Registry
 
 __all__ = ["PluginStatus", "Plugins", "default_registry", "load_plugins"]
 
@@ -34,19 +36,20 @@ SLOW_SECONDS = 0.5
 NOTICE_SECONDS = 3.0
 """A plugin that is still loading after this time is named on the standard error."""
 
-State = Literal["loaded", "slow", "clash", "broken", "not selected"]
+State = Literal["not loaded", "loaded", "slow", "clash", "broken", "not selected"]
 
 
 @dataclass
 class PluginStatus:
-    """The state of one plugin after loading.
+    """The state of one plugin.
 
     Args:
         name: Name of the entry point.
         value: What the entry point names.
         distribution: The distribution it comes from, with its version.
-        state: ``loaded``; ``slow`` (loaded, but its import is heavy); ``clash`` (loaded, but
-            another distribution registers one of its ids too); ``broken``; ``not selected``.
+        state: ``not loaded`` (yet); ``loaded``; ``slow`` (loaded, but its import is heavy);
+            ``clash`` (loaded, but another distribution registers one of its ids too); ``broken``;
+            ``not selected``.
         problems: Why the state is not ``loaded``, one line each.
         seconds: Time to load it.
         error: The exception, if there was one.
@@ -55,38 +58,64 @@ class PluginStatus:
     name: str
     value: str
     distribution: str
-    state: State = "loaded"
+    state: State
     problems: list[str] = field(default_factory=list)
     seconds: float = 0.0
     error: BaseException | None = None
 
 
 class Plugins:
-    """All plugins of this installation, and the registry that they fill."""
+    """All plugins of this installation, and the registry that they fill.
+
+    A plugin is loaded when the registry is asked for something that it may have. A namespace of
+    environments that distributions declare is theirs: only their plugins can add to it, so only
+    they are loaded for one of its ids. For anything else all plugins are loaded.
+    """
 
     def __init__(self) -> None:
-        self.registry = Registry(self._explain_unknown)
+        self.registry = Registry(load=self.load, explain_unknown=self._explain_unknown)
+        self.is_loading = False
+        """Whether a plugin is just being loaded."""
+        self._loaded: set[str] = set()
+        self._registered: list[object] = []
+        self._owners: dict[str, set[str]] = {}
         self.statuses: list[PluginStatus] = []
-        self._manager = pluggy.PluginManager("gem")
-        self._manager.add_hookspecs(hookspecs)
-        self._manager.hook.gem_register.call_historic(kwargs={"registry": self.registry})
-        with self.registry.registering("gem-core"):
-            self._manager.register(builtins)
+        """The plugins, sorted by distribution."""
+        self._include(builtins, "gem_core.builtins", CORE)
+        self._find_installed()
 
-    def load_installed(self) -> None:
-        """Load every installed plugin that ``GEM_PLUGINS`` selects."""
+    def _find_installed(self) -> None:
+        """Find every installed plugin, and which ``GEM_PLUGINS`` selects."""
         selection = os.environ.get("GEM_PLUGINS")
         selected = None if selection is None else {name.strip() for name in selection.split(",")}
-        for distribution, entry_point in _entry_points():
-            status = PluginStatus(entry_point.name, entry_point.value, distribution)
-            self.statuses.append(status)
-            names = {entry_point.name, distribution.partition(" ")[0]}
-            if selected is not None and not names & selected:
-                status.state = "not selected"
-            else:
-                self._load(entry_point, status)
+        for one in installed():
+            for value, name in one.plugins.items():
+                names = {name, one.name.partition(" ")[0]}
+                is_selected = selected is None or bool(names & selected)
+                state: State = "not loaded" if is_selected else "not selected"
+                self.statuses.append(PluginStatus(name, value, one.name, state))
+                for namespace in one.namespaces if is_selected else ():
+                    self._owners.setdefault(namespace, set()).add(one.name)
 
-    def _load(self, entry_point: metadata.EntryPoint, status: PluginStatus) -> None:
+    def load(self, namespace: str = "") -> None:
+        """Load the plugins of a namespace, or all of them if it is empty or nobody declares it."""
+        namespace = namespace if namespace in self._owners else ""
+        if namespace in self._loaded or "" in self._loaded:
+            return
+        with _lock:
+            if self.is_loading:
+                return
+            self.is_loading = True
+            try:
+                for status in self.statuses:
+                    is_asked_for = not namespace or status.distribution in self._owners[namespace]
+                    if status.state == "not loaded" and is_asked_for:
+                        self._load(status)
+                self._loaded.add(namespace)
+            finally:
+                self.is_loading = False
+
+    def _load(self, status: PluginStatus) -> None:
         """Load one plugin and record the outcome; it raises nothing.
 
         What the plugin prints goes to the standard error: the standard output is for results.
@@ -97,9 +126,9 @@ class Plugins:
             with (
                 notice_after(NOTICE_SECONDS, _notice(status)),
                 contextlib.redirect_stdout(sys.stderr),
-                self.registry.registering(status.distribution) as clashes,
             ):
-                self._register(entry_point)
+                clashes = self._include(_entry(status.value), status.value, status.distribution)
+            status.state = "loaded"
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
             status.state, status.error = "broken", error
             status.problems.append(f"{type(error).__name__}: {error}")
@@ -116,18 +145,30 @@ class Plugins:
         if status.problems:
             logger.warning("plugin %s: %s", status.name, "; ".join(status.problems))
 
-    def _register(self, entry_point: metadata.EntryPoint) -> None:
-        plugin = entry_point.load()
-        if self._manager.is_registered(plugin):
-            return
-        self._manager.register(plugin, name=entry_point.value)
-        hooks = self._manager.get_hookcallers(plugin) or []
-        if not any(hook.name == "gem_register" for hook in hooks):
-            self._manager.unregister(plugin)
+    def _include(self, plugin: object, name: str, distribution: str) -> list[DuplicateIdError]:
+        """Call the hook of a plugin, and add what it registers unless it raises an error."""
+        if any(plugin is one for one in self._registered):  # of another entry point
+            return []
+        manager = pluggy.PluginManager("gem")
+        manager.add_hookspecs(hookspecs)
+        manager.register(plugin, name=name)
+        if not manager.hook.gem_register.get_hookimpls():
             raise PluginError(
-                f"{entry_point.value} has no hook: it needs a function 'gem_register(registry)' "
-                f"marked with @gem_core.hookimpl"
+                f"{name} has no hook: it needs a function 'gem_register(registry)' marked with "
+                f"@gem_core.hookimpl"
             )
+        part = Registry(distribution)
+        manager.hook.gem_register(registry=part)
+        for namespace in sorted(part.namespaces() & self._owners.keys()):
+            owners = self._owners[namespace]
+            if distribution not in owners:
+                raise PluginError(
+                    f"it adds environments to the namespace {namespace!r}, which belongs to "
+                    f"{', '.join(sorted(owners))}. To share it, declare it too: "
+                    f'[project.entry-points."{NAMESPACES}"] {namespace} = "..."'
+                )
+        self._registered.append(plugin)
+        return self.registry.include(part)
 
     def _explain_unknown(self) -> str:
         sentences = [
@@ -149,19 +190,14 @@ def _notice(status: PluginStatus) -> str:
     )
 
 
-def _entry_points() -> Iterator[tuple[str, metadata.EntryPoint]]:
-    """Yield each entry point of the group once, with its distribution, in a stable order."""
-    found: dict[tuple[str, str], metadata.EntryPoint] = {}
-    for entry_point in metadata.entry_points(group="gem"):
-        dist = entry_point.dist
-        distribution = f"{dist.name} {dist.version}" if dist is not None else "unknown"
-        found.setdefault((distribution, entry_point.value), entry_point)
-    for (distribution, _), entry_point in sorted(found.items(), key=lambda item: item[0]):
-        yield distribution, entry_point
+def _entry(value: str) -> Any:
+    """Import what an entry point names: ``module`` or ``module:attribute``."""
+    module, _, attributes = value.partition("[")[0].partition(":")
+    names = attributes.strip().split(".") if attributes.strip() else []
+    return functools.reduce(getattr, names, importlib.import_module(module.strip()))
 
 
 _lock = Lock()
-_loading: list[Plugins] = []
 # A fork waits until another thread has loaded the plugins: in the fork, a module that was being
 # imported could never be imported.
 os.register_at_fork(
@@ -170,32 +206,37 @@ os.register_at_fork(
 
 
 @functools.cache
-def _load_once() -> Plugins:
-    plugins = Plugins()
-    _loading.append(plugins)
-    try:
-        plugins.load_installed()
-    finally:
-        _loading.clear()
-    return plugins
+def _plugins() -> Plugins:
+    return Plugins()
 
 
-def load_plugins() -> Plugins:
-    """Return the plugins of this process, loaded on the first call.
-
-    Raises:
-        PluginError: A plugin called it while it was being loaded.
-    """
+def _found_plugins() -> Plugins:
     with _lock:
-        if _loading:
+        plugins = _plugins()
+        if plugins.is_loading:
             raise PluginError(
                 "The registry was used while plugins are being loaded. A plugin adds its specs to "
                 "the registry that gem_register receives; it must not call register or make "
                 "before that."
             )
-        return _load_once()
+        return plugins
+
+
+def load_plugins() -> Plugins:
+    """Return the plugins of this process, and load those that are not loaded yet.
+
+    Raises:
+        PluginError: A plugin called it while it was being loaded.
+    """
+    plugins = _found_plugins()
+    plugins.load()
+    return plugins
 
 
 def default_registry() -> Registry:
-    """Return the registry of this process, filled by every plugin."""
-    return load_plugins().registry
+    """Return the registry of this process, which loads the plugins that it needs.
+
+    Raises:
+        PluginError: A plugin called it while it was being loaded.
+    """
+    return _found_plugins().registry

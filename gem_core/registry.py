@@ -2,90 +2,91 @@
 
 import copy
 import fnmatch
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from gem_core.errors import DuplicateIdError, UnknownIdError, near_names
 from gem_core.known import install_hint
 from gem_core.specs import ENVS, FAMILIES, KINDS, EnvSpec, Family, Kind, Spec
 
-__all__ = ["Registry"]
+__all__ = ["CORE", "Registry"]
 
+CORE = "gem-core"
+"""The source of gem-core's own specs."""
 S = TypeVar("S", bound=Spec)
 
 
 class Registry:
     """Specs by kind and id.
 
-    If a plugin fails in the middle of its registration, none of its specs is kept. An id that two
-    distributions register can be used from neither: the error names both.
-
     Args:
+        source: The distribution whose specs are added; empty for this program.
+        load: Loads the plugins that may have environments of a namespace, or all of them if the
+            namespace is empty. It is called before specs are looked up or added.
         explain_unknown: Returns a sentence for the error about an unknown id, such as which
             plugin failed to load.
     """
 
-    def __init__(self, explain_unknown: Callable[[], str] = lambda: "") -> None:
+    def __init__(
+        self,
+        source: str = "",
+        *,
+        load: Callable[[str], object] = lambda _: None,
+        explain_unknown: Callable[[], str] = lambda: "",
+    ) -> None:
         self._specs: dict[str, dict[str, Spec]] = {kind.id: {} for kind in KINDS}
         self._kinds: dict[str, Kind[Any]] = {kind.id: kind for kind in KINDS}
-        self._clashes: dict[tuple[str, str], tuple[str, str]] = {}
+        self._clashes: dict[tuple[str, str], list[str]] = {}
         self._families: dict[str, Family] = {}
-        self._explain_unknown = explain_unknown
-        self._source = ""
-        self._pending: dict[tuple[str, str], Spec] | None = None
+        self._source, self._load, self._explain_unknown = source, load, explain_unknown
 
     def add(self, *specs: Spec | Kind[Any]) -> None:
         """Add specs of any kind, and kinds that may have no specs yet.
 
         Raises:
-            DuplicateIdError: The id is taken. While a plugin registers, clashes with other
-                distributions are collected instead. Or another kind has the id of the spec's kind.
+            DuplicateIdError: The id is taken, or another kind has the id of the spec's kind.
         """
         for spec in specs:
             if isinstance(spec, Kind):
                 self._know(spec)
                 continue
+            self._load(spec.namespace if spec.kind == ENVS else "")
             sourced = _sourced(spec, spec.source or self._source)
-            if self._pending is not None:
-                twin = self._pending.setdefault((spec.kind.id, spec.id), sourced)
-                if twin is not sourced:
-                    raise DuplicateIdError(_clash_message(spec, sourced.source, sourced.source))
-                continue
-            known = self._of_kind(spec.kind).get(spec.id)
-            if known is not None:
-                raise DuplicateIdError(_clash_message(spec, known.source, sourced.source))
-            self._store(sourced)
+            if (known := self._stored(sourced)) is not sourced:
+                raise DuplicateIdError(_clash_message(spec, [known.source, sourced.source]))
 
-    @contextmanager
-    def registering(self, source: str) -> Iterator[list[DuplicateIdError]]:
-        """Collect the specs of ``source``, and keep them only if the block ends without an error.
+    def include(self, part: "Registry") -> list[DuplicateIdError]:
+        """Add all that another registry has, such as that of a plugin.
 
-        Yields:
-            A list that holds, after the block, an error for each id that was already taken.
+        An id that two distributions register can be used from neither: the error names both. One
+        of gem-core stays gem-core's.
+
+        Returns:
+            An error for each id that was already taken.
         """
-        clashes: list[DuplicateIdError] = []
-        self._source, self._pending = source, {}
-        try:
-            yield clashes
-            for spec in self._pending.values():
-                known = self._of_kind(spec.kind).get(spec.id)
-                if known is None:
-                    self._store(spec)
-                else:
-                    clashes.append(
-                        DuplicateIdError(_clash_message(spec, known.source, spec.source))
-                    )
-                    self._clashes[spec.kind.id, spec.id] = (known.source, spec.source)
-        finally:
-            self._source, self._pending = "", None
+        clashes = []
+        for kind in part._kinds.values():  # noqa: SLF001 - of this class
+            self._know(kind)
+        parts = part._specs.values()  # noqa: SLF001 - of this class
+        for spec in [spec for specs in parts for spec in specs.values()]:
+            if (known := self._stored(spec)) is not spec:
+                sources = sorted([known.source, spec.source])
+                clashes.append(DuplicateIdError(_clash_message(spec, sources)))
+                if known.source != CORE:
+                    self._clashes.setdefault((spec.kind.id, spec.id), sources)
+        return clashes
+
+    def namespaces(self) -> set[str]:
+        """Return the namespaces of the environments and families that were added."""
+        return {one.namespace for one in self._of_kind(ENVS).values()} | {*self._of_kind(FAMILIES)}
 
     def _of_kind(self, kind: Kind[Any]) -> Mapping[str, Spec]:
         return self._specs.get(kind.id, {})
 
-    def _store(self, spec: Spec) -> None:
+    def _stored(self, spec: Spec) -> Spec:
+        """Store a spec unless its id is taken; return the spec that has the id."""
         self._know(spec.kind)
-        self._specs.setdefault(spec.kind.id, {})[spec.id] = spec
+        return self._specs.setdefault(spec.kind.id, {}).setdefault(spec.id, spec)
 
     def _know(self, kind: Kind[Any]) -> None:
         known = self._kinds.setdefault(kind.id, kind)
@@ -94,6 +95,7 @@ class Registry:
 
     def kinds(self) -> list[Kind[Any]]:
         """Return the kinds of specs, sorted by id: those of gem-core, and those that have specs."""
+        self._load("")
         return [self._kinds[kind_id] for kind_id in sorted(self._kinds)]
 
     def kind(self, kind_id: str) -> Kind[Any]:
@@ -102,6 +104,7 @@ class Registry:
         Raises:
             UnknownIdError: There is none; the message lists all.
         """
+        self._load("")
         if kind_id not in self._kinds:
             raise UnknownIdError(
                 f"Unknown kind {kind_id!r}.{near_names(kind_id, self._kinds)} There are: "
@@ -124,21 +127,33 @@ class Registry:
         """
         if not isinstance(spec_id, str):
             raise UnknownIdError(f"The id of a {kind} is text; got {spec_id!r}.")
-        known = self._of_kind(kind)
-        for candidate in _spellings(spec_id):
-            if (kind.id, candidate) in self._clashes:
-                first, second = self._clashes[kind.id, candidate]
-                raise DuplicateIdError(_clash_message(known[candidate], first, second))
-            if candidate in known:
-                return known[candidate]  # type: ignore[return-value]
-            if kind == ENVS and (spec := self._from_family(candidate)) is not None:
-                return spec  # type: ignore[return-value]
+        own = self._of_kind(kind).get(spec_id)
+        if own is not None and own.source == CORE:
+            return own  # type: ignore[return-value]
+        namespaces = [_spellings(spec_id)[-1].partition(":")[0]] if kind == ENVS else []
+        for namespace in [*namespaces, ""]:
+            self._load(namespace)
+            if (found := self._looked_up(kind, spec_id)) is not None:
+                return found  # type: ignore[return-value]
         if kind.by_entry_point and ":" in spec_id:
             return kind.of(spec_id)
         raise UnknownIdError(self._unknown_message(kind, spec_id))
 
+    def _looked_up(self, kind: Kind[Any], spec_id: str) -> Spec | None:
+        known = self._of_kind(kind)
+        for candidate in _spellings(spec_id):
+            if (kind.id, candidate) in self._clashes:
+                sources = self._clashes[kind.id, candidate]
+                raise DuplicateIdError(_clash_message(known[candidate], sources))
+            if candidate in known:
+                return known[candidate]
+            if kind == ENVS and (spec := self._from_family(candidate)) is not None:
+                return spec
+        return None
+
     def named(self, spec_id: str) -> list[Spec]:
         """Return the specs of all kinds that have an id, or its config path."""
+        self._load("")
         ids = _spellings(spec_id)
         found = [specs[one] for specs in self._specs.values() for one in ids if one in specs]
         return found or [spec for one in ids if (spec := self._from_family(one)) is not None]
@@ -183,6 +198,7 @@ class Registry:
         Ids that two distributions register are left out, and so are families whose listing fails;
         ``find`` raises the error.
         """
+        self._load("")
         families = self._family_specs() if kind == ENVS else ()
         specs: dict[str, Spec] = {spec.id: spec for spec in families}
         specs.update(self._of_kind(kind))
@@ -221,8 +237,8 @@ def _spellings(spec_id: str) -> list[str]:
     return [spec_id, spec_id.replace("/", ":", 1)] if is_path else [spec_id]
 
 
-def _clash_message(spec: Spec, first: str, second: str) -> str:
-    first, second = first or "this program", second or "this program"
+def _clash_message(spec: Spec, sources: Sequence[str]) -> str:
+    first, second = (source or "this program" for source in sources)
     if first == second:
         return f"{spec.kind} {spec.id!r} is registered twice by {first}."
     return (

@@ -43,6 +43,9 @@ facts["modules"] = sorted(name for name in sys.modules if "gem_" in name)
 note("import")
 gem_core.make("game:GuessTheNumber-v0-easy")
 note("make")
+packages = dict.fromkeys(name.partition(".")[0] for name in sys.modules)
+facts["packages"] = sorted(name for name in packages if name.startswith("gem_"))
+facts["metadata"] = "importlib.metadata" in sys.modules
 gem_core.list_envs()
 note("list")
 env = gem_core.make(
@@ -70,6 +73,11 @@ def facts(run_python: Any) -> Any:
 @pytest.mark.parametrize("after", ["import", "make", "list", "play"])
 def test_nothing_heavy_is_imported_to_play(facts: Any, after: str) -> None:
     assert facts[after] == []
+
+
+def test_making_a_game_imports_no_other_distribution_and_no_metadata(facts: Any) -> None:
+    assert facts["packages"] == ["gem_core", "gem_games"]
+    assert not facts["metadata"]
 
 
 def test_the_bare_import_reads_no_other_module_of_the_package(facts: Any) -> None:

@@ -5,8 +5,8 @@ import sys
 
 PROGRAM = """
 import os, signal, sys, threading, time, types
-from importlib import metadata
 from gem_core import plugins
+from gem_core.installed import Installed
 
 (folder / "slow_plugin.py").write_text(
     "import pathlib, time, gem_core\\n"
@@ -16,8 +16,7 @@ from gem_core import plugins
     "def gem_register(registry): pass\\n"
 )
 sys.path.insert(0, str(folder))
-point = metadata.EntryPoint("slow", "slow_plugin", "gem")
-plugins._entry_points = lambda: iter([("slow 1.0", point)])
+plugins.installed = lambda: [Installed("slow 1.0", {"slow_plugin": "slow"}, frozenset())]
 thread = threading.Thread(target=plugins.load_plugins)
 thread.start()
 while not (folder / "begun").exists(): time.sleep(0.001)

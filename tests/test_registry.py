@@ -11,7 +11,7 @@ import gem_core
 from gem_core.api import print_envs
 from gem_core.errors import DuplicateIdError, EntryPointError, InvalidIdError, UnknownIdError
 from gem_core.known import known_ids
-from gem_core.plugins import default_registry
+from gem_core.plugins import default_registry, load_plugins
 from gem_core.registry import Registry
 from gem_core.specs import (
     AGENTS,
@@ -125,35 +125,28 @@ class TestDuplicates:
     def test_an_id_of_two_sources_cannot_be_used_and_the_error_names_both(
         self, registry: Registry
     ) -> None:
-        with registry.registering("acme 1.0") as none:
-            registry.add(env_spec("a:x"), env_spec("a:y"))
-        with registry.registering("bolt 2.0") as clashes:
-            registry.add(env_spec("a:x"), env_spec("a:z"))
-        assert none == []
-        assert len(clashes) == 1
+        acme, bolt = Registry("acme 1.0"), Registry("bolt 2.0")
+        acme.add(env_spec("a:x"), env_spec("a:y"))
+        bolt.add(env_spec("a:x"), env_spec("a:z"))
+        assert registry.include(acme) == []
+        assert len(registry.include(bolt)) == 1
         with pytest.raises(DuplicateIdError, match=r"both acme 1.0 and bolt 2.0.*GEM_PLUGINS"):
             registry.find(ENVS, "a:x")
         assert registry.find(ENVS, "a:y").source == "acme 1.0"
         assert registry.find(ENVS, "a:z").source == "bolt 2.0"
 
-    def test_a_registration_that_fails_leaves_nothing_behind(self, registry: Registry) -> None:
-        def break_off() -> None:
-            with registry.registering("acme 1.0"):
-                registry.add(env_spec("a:x"))
-                raise ZeroDivisionError
+    def test_an_id_of_gem_core_stays_its_own(self, registry: Registry) -> None:
+        core, acme = Registry("gem-core"), Registry("acme 1.0")
+        core.add(ToolSpec(id="x", entry_point=made))
+        acme.add(ToolSpec(id="x", entry_point=made), ToolSpec(id="y", entry_point=made))
+        registry.include(core)
+        assert len(registry.include(acme)) == 1
+        assert registry.find(TOOLS, "x").source == "gem-core"
+        assert registry.find(TOOLS, "y").source == "acme 1.0"
 
-        with pytest.raises(ZeroDivisionError):
-            break_off()
-        assert registry.list(ENVS) == []
-        registry.add(env_spec("a:x"))
-        assert registry.find(ENVS, "a:x").source == ""
-
-    def test_a_source_that_gives_one_id_twice_is_refused(self, registry: Registry) -> None:
-        with (
-            pytest.raises(DuplicateIdError, match=r"registered twice by acme 1\.0"),
-            registry.registering("acme 1.0"),
-        ):
-            registry.add(env_spec("a:x"), env_spec("a:x"))
+    def test_a_source_that_gives_one_id_twice_is_refused(self) -> None:
+        with pytest.raises(DuplicateIdError, match=r"registered twice by acme 1\.0"):
+            Registry("acme 1.0").add(env_spec("a:x"), env_spec("a:x"))
 
 
 class TestFamilies:
@@ -217,7 +210,7 @@ class TestThisInstallation:
     def test_registering_makes_an_environment_known_by_its_id(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        specs = default_registry()._specs
+        specs = load_plugins().registry._specs
         monkeypatch.setitem(specs, ENVS.id, dict(specs[ENVS.id]))
         gem_core.register("test:Made-v0", "collections:Counter", a=1)
         assert "test:Made-v0" in gem_core.list_envs("test:*")

@@ -12,13 +12,13 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 GAME = "game:GuessTheNumber-v0-easy"
 
 
-def run(script, *arguments):
+def run(script, *arguments, timeout=120):
     return subprocess.run(
         [sys.executable, str(BENCHMARKS / script), *arguments],
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=timeout,
     )
 
 
@@ -44,6 +44,7 @@ def measure(name, **arguments):
         "baselines",
         "compare",
         "grading",
+        "growth",
         "learning",
         "levels",
         "migration",
@@ -361,3 +362,38 @@ def test_restarts_of_a_server_lose_no_episode_and_leave_nothing_open(tmp_path):
         before, after = states[f"{name} before"], states[f"{name} after"]
         assert after["processes"] == before["processes"]
         assert after["descriptors"] <= before["descriptors"] + 2
+
+
+@pytest.mark.timeout(3600)
+def test_no_figure_grows_faster_than_its_row_allows(tmp_path):
+    done = run("run.py", "growth", "--output", str(tmp_path), timeout=3500)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_some_rows_of_growth_are_measured_at_two_sizes(tmp_path):
+    done = run("run.py", "growth", "mixture_alive", "--quick", "--output", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    written = json.loads((tmp_path / "growth-quick-mixture_alive.json").read_text())
+    assert written == {"mixture_alive": {"100": [80], "400": [80]}}
+    document = (tmp_path / "growth-quick-mixture_alive.md").read_text()
+    assert "| 100 | 80 | 80 | - | flat | 1 (1.5) | - |" in document
+    done = run("run.py", "growth", "mixture_aliev", "--output", str(tmp_path))
+    assert done.returncode == 1
+    assert "mixture_alive" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("growth", "figures", "too_fast"),
+    [
+        (1, {1: [1.0], 4: [6.0], 16: [24.0]}, False),
+        (1, {1: [1.0], 4: [6.1], 16: [24.0]}, True),
+        (1, {1: [1.0], 4: [6.1, 5.0], 16: [99.0, 20.0]}, False),
+        (0, {1: [2.0], 4: [2.0], 16: [2.9]}, False),
+        (0, {1: [2.0], 4: [2.0], 16: [3.1]}, True),
+        (0, {1: [0.0], 4: [0.0], 16: [0.0]}, False),
+        (0, {1: [0.0], 4: [0.1]}, True),
+    ],
+)
+def test_a_figure_may_grow_as_its_row_allows_and_a_half_more(growth, figures, too_fast):
+    row = load("growth.suite").Row("a figure", (1, 4, 16), growth, figures)
+    assert row.is_too_fast is too_fast

@@ -1,5 +1,6 @@
 """Fixtures for all test modules."""
 
+import configparser
 import contextlib
 import functools
 import json
@@ -110,23 +111,37 @@ def install(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """
     folders: dict[str, Path] = {}
 
-    def run(module: str, *, name: str = "", entry_points: dict[str, str] | None = None) -> Path:
+    def run(
+        module: str,
+        *,
+        name: str = "",
+        entry_points: dict[str, str] | None = None,
+        namespaces: tuple[str, ...] = (),
+    ) -> Path:
         name = name or module.replace("_", "-")
-        if name not in folders:
-            folders[name] = tmp_path_factory.mktemp(name)
-            _write_distribution(folders[name], name, module, entry_points or {name: module})
-        return folders[name]
+        key = f"{name}-{'-'.join(namespaces)}"
+        if key not in folders:
+            folders[key] = tmp_path_factory.mktemp(key)
+            groups = {"gem": entry_points or {name: module}}
+            groups |= {"gem.namespaces": dict.fromkeys(namespaces, module)} if namespaces else {}
+            write_distribution(folders[key], name, module, groups)
+        return folders[key]
 
     return run
 
 
-def _write_distribution(folder: Path, name: str, module: str, entry_points: dict[str, str]) -> None:
+def write_distribution(
+    folder: Path, name: str, module: str, groups: dict[str, dict[str, str]]
+) -> None:
+    """Write a distribution of a module of ``distributions/``, with its groups of entry points."""
     (folder / f"{module}.py").write_text((DISTRIBUTIONS / f"{module}.py").read_text())
     metadata = folder / f"{name.replace('-', '_')}-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {name}\nVersion: 1.0\n")
-    lines = [f"{entry} = {value}\n" for entry, value in entry_points.items()]
-    (metadata / "entry_points.txt").write_text("".join(["[gem]\n", *lines]))
+    config = configparser.ConfigParser()
+    config.read_dict(groups)
+    with (metadata / "entry_points.txt").open("w") as file:
+        config.write(file)
 
 
 @pytest.fixture
@@ -139,8 +154,8 @@ def plugins_in(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             del sys.modules[module]
         for folder in reversed(folders):
             monkeypatch.syspath_prepend(folder)
-        load = gem_core.plugins._load_once.__wrapped__
-        monkeypatch.setattr(gem_core.plugins, "_load_once", functools.cache(load))
+        find = gem_core.plugins._plugins.__wrapped__
+        monkeypatch.setattr(gem_core.plugins, "_plugins", functools.cache(find))
 
     return use
 

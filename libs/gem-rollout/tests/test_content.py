@@ -26,7 +26,7 @@ from gem_core.content import (
     place_images,
 )
 from gem_core.errors import ContentError
-from gem_core.plugins import default_registry
+from gem_core.plugins import load_plugins
 from gem_core.tool import BaseTool, ToolCall, ToolResult
 from gem_core.wrappers import HistoryWrapper, ToolWrapper
 from gem_rollout import Trajectory, TrajectoryFile, Turn, read_trajectories
@@ -443,7 +443,7 @@ class Noise(BaseEnv):
 class TestCommands:
     @pytest.mark.slow
     def test_a_command_prints_the_size_of_an_image(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        registry = default_registry()
+        registry = load_plugins().registry
         specs = {kind: dict(specs) for kind, specs in registry._specs.items()}
         monkeypatch.setattr(registry, "_specs", specs)
         register("test:Noise-v0", Noise)

@@ -18,7 +18,9 @@ from forks import in_fork
 from gem_core import Action, BaseAgent, Info, Observation, Step
 from gem_core.background import BackgroundLoop
 from gem_core.errors import ClosedError, ConfigError, EpisodeEndedError, ForkError
+from gem_core.lifetimes import call_later
 from gem_rollout import Trajectory, TrajectoryFile, collect
+from gem_rollout.episodes import engine, threads
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
 from gem_rollout.tokens.session import TokenSession
 
@@ -113,8 +115,7 @@ class ABackgroundLoop(Kind):
 
     def use(self) -> None:
         self.thing.run(asyncio.sleep(0))
-        threads = [one for one in threading.enumerate() if one.name == "gem-coroutines"]
-        self.threads = threads
+        self.threads = [one for one in threading.enumerate() if one.name == "gem-coroutines"]
 
     def ended(self) -> bool:
         return not any(one.is_alive() for one in self.threads)
@@ -217,10 +218,10 @@ class TestARollout:
             for _ in collect(env, Waits, episodes=9):
                 break
 
-        threads = [threading.Thread(target=leave) for _ in range(20)]
-        for one in threads:
+        leaving = [threading.Thread(target=leave) for _ in range(20)]
+        for one in leaving:
             one.start()
-        for one in threads:
+        for one in leaving:
             one.join()
         assert wait_until(env.all_closed)
 
@@ -309,6 +310,81 @@ class TestARollout:
         with pytest.raises(ClosedError):
             asyncio.run(main_of(kept[0]))
 
+    def test_one_that_is_dropped_while_its_event_loop_ends_is_closed_once(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        closing, released = threading.Event(), threading.Event()
+        kept: list[Any] = []
+
+        class Slow(noting(blocks=True)):  # type: ignore[misc]
+            def close(self) -> None:
+                closing.set()
+                assert released.wait(60)
+                super().close()
+
+        async def main() -> None:
+            kept.append(collect(Slow, Waits, episodes=9, concurrency=1))
+            await anext(kept[0])
+
+        def release(loop: asyncio.AbstractEventLoop, after: int) -> None:
+            if after:
+                loop.call_soon(release, loop, after - 1)
+            else:
+                released.set()
+
+        def drop(loop: asyncio.AbstractEventLoop) -> None:
+            assert closing.wait(60)
+            kept.clear()
+            # The closer notes the drop, and the loop the request to end, in this order.
+            call_later(loop.call_soon_threadsafe, release, loop, 9)
+
+        with asyncio.Runner() as runner:
+            runner.run(main())
+            thread = threading.Thread(target=drop, args=[runner.get_loop()])
+            thread.start()
+        thread.join()
+        assert Slow.all_closed()
+        assert caplog.messages == []
+
+    def test_the_end_of_its_event_loop_waits_for_the_step_of_one_that_was_dropped(
+        self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(threads, "GRACE", 60.0)
+        monkeypatch.setattr(engine, "PATIENCE", 60.0)
+        blocked, released = threading.Event(), threading.Event()
+
+        class Blocks(noting(blocks=True)):  # type: ignore[misc]
+            def start(self) -> tuple[Observation, Info]:
+                if self is not self.made[0]:
+                    blocked.set()
+                    assert released.wait(60)
+                return super().start()
+
+            def step(self, action: Action) -> Step:
+                assert blocked.wait(60)
+                return Step("", 1.0, True, False, {})
+
+        async def release() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:  # the end of the event loop has cancelled the end of the run as well
+                await some_turns()
+                released.set()
+
+        async def main() -> None:
+            kept.append(asyncio.create_task(release()))
+            async for _ in collect(Blocks, Waits, episodes=9, concurrency=2):
+                break
+            loop, ending = asyncio.get_running_loop(), asyncio.Event()
+            call_later(loop.call_soon_threadsafe, ending.set)  # after the drop
+            await ending.wait()
+            await some_turns()
+
+        kept: list[Any] = []
+        asyncio.run(main())
+        assert Blocks.all_closed()
+        assert caplog.messages == []
+
     def test_one_can_be_closed_in_an_event_loop_but_not_consumed(self) -> None:
         env = noting()
         run = collect(env, Waits, episodes=9)
@@ -373,3 +449,9 @@ class TestARollout:
 
 async def main_of(run: Any) -> None:
     await anext(run)
+
+
+async def some_turns() -> None:
+    """Let everything in the event loop go on that does not wait."""
+    for _ in range(9):
+        await asyncio.sleep(0)

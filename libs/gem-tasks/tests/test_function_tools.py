@@ -18,7 +18,7 @@ import gem_core
 from gem_core import Tool, ToolCall, ToolResult, ToolSpec
 from gem_core.config import build
 from gem_core.errors import ConfigError
-from gem_core.plugins import default_registry
+from gem_core.plugins import load_plugins
 from gem_core.testing import check_tool
 from gem_tasks import ToolSet, as_tool
 from gem_tasks.function_tool import FunctionTool
@@ -446,7 +446,7 @@ class TestRegistered:
     ) -> None:
         (tmp_path / "acme_tools.py").write_text(REVERSE)
         monkeypatch.syspath_prepend(tmp_path)
-        registry = default_registry()
+        registry = load_plugins().registry
         specs = {kind: dict(specs) for kind, specs in registry._specs.items()}
         monkeypatch.setattr(registry, "_specs", specs)
         registry.add(ToolSpec(id="acme:reverse", entry_point="acme_tools:reverse"))

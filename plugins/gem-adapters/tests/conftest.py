@@ -50,7 +50,7 @@ def counted_room(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[CountedRoom]]
     """The registered room; all rooms are closed at the end of the test."""
     specs = default_registry()._specs
     gem_core.list_envs("game:*")
-    monkeypatch.setitem(specs, "environment", dict(specs["environment"]))
+    monkeypatch.setitem(specs, "envs", dict(specs["envs"]))
     gem_core.register(CountedRoom.id, CountedRoom)
     CountedRoom.open = CountedRoom.made = 0
     yield CountedRoom

@@ -105,7 +105,7 @@ class Engine:
 def room(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     specs = default_registry()._specs
     gem_core.list_envs("game:*")
-    monkeypatch.setitem(specs, "environment", dict(specs["environment"]))
+    monkeypatch.setitem(specs, "envs", dict(specs["envs"]))
     gem_core.register("test:Room-v0", Room)
     Room.released.clear()
     yield "test:Room-v0"

@@ -29,16 +29,18 @@ from gem_rollout.episodes.policy import Budget, FaultPolicy
 from gem_rollout.episodes.pool import EnvPool, close_quietly
 from gem_rollout.episodes.report import EnvReport, Report
 from gem_rollout.episodes.runner import Runner
-from gem_rollout.episodes.threads import GRACE, Threads
+from gem_rollout.episodes.threads import GRACE, Threads, wait_through
 from gem_rollout.episodes.whole_episodes import Order, PlayedEpisode, WholeEpisodes
 from gem_rollout.records.trajectory import Trajectory
 
-__all__ = ["CLOSING", "PATIENCE", "Engine", "Plan"]
+__all__ = ["HURRY", "Engine", "Plan"]
 
 PATIENCE = GRACE + 0.3
 """Seconds in which cancelled episodes must end; a coroutine may ignore its cancellation."""
 CLOSING = 5.0
 """Seconds in which environments that block must close; they are closed at the same time."""
+HURRY = 0.5
+"""Seconds for each of both after a second Ctrl-C."""
 _log = logging.getLogger("gem_rollout")
 
 
@@ -141,34 +143,35 @@ class Engine:
         self._no_more = self._runner.stopping = True
         return self._threads.is_inline
 
-    async def stop(self, patience: float = PATIENCE) -> None:
+    async def stop(self, *, in_a_hurry: bool = False) -> None:
         """End the episodes in flight and close everything; ended ones can still be taken.
 
         Args:
-            patience: Seconds to wait for the episodes in flight to end.
+            in_a_hurry: Whether to wait only ``HURRY`` seconds for the episodes, and then for the
+                environments.
         """
         if self._is_closed:
             return
+        patience = HURRY if in_a_hurry else PATIENCE
+        self._threads.in_a_hurry = in_a_hurry
         report = self.report
         self._no_more = self._runner.stopping = True
         if not report.ended_by or (report.in_flight and report.ended_by != "error"):
             report.ended_by = "interrupted"
         for worker in self._workers:
             worker.cancel()
-        try:
-            if self._workers:
-                await asyncio.wait(self._workers, timeout=patience)
-        finally:
-            left = len(self._workers) + sum(one.abandoned for one in self._in_flight)
-            if left:
-                _log.warning(
-                    "%d episodes of a rollout did not end within %g seconds: their steps were "
-                    "abandoned, and their environments are closed when these return.",
-                    left,
-                    patience,
-                )
-            await self._close(CLOSING if patience == PATIENCE else patience)
-            self._is_closed = True
+        if self._workers:
+            await wait_through(self._workers, patience)
+        left = len(self._workers) + sum(one.abandoned for one in self._in_flight)
+        if left:
+            _log.warning(
+                "%d episodes of a rollout did not end within %g seconds: their steps were "
+                "abandoned, and their environments are closed when these return.",
+                left,
+                patience,
+            )
+        await self._close(HURRY if in_a_hurry else CLOSING)
+        self._is_closed = True
 
     async def _close(self, patience: float) -> None:
         """Close everything, except episodes that a worker is still in."""
@@ -181,7 +184,7 @@ class Engine:
             self._unclosed = inline
             self._close_unclosed()
             if running:
-                _, late = await asyncio.wait(running, timeout=patience)
+                late = await wait_through(running, patience)
         finally:
             self._threads.close()
         if late:

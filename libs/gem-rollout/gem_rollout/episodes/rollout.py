@@ -13,7 +13,7 @@ from gem_core.plugins import default_registry
 from gem_core.specs import AGENTS, AgentSpec
 from gem_rollout.episodes.components import Environments, Sampler, components_by_name
 from gem_rollout.episodes.endings import end_in_thread, prepare
-from gem_rollout.episodes.engine import PATIENCE, Engine, Plan
+from gem_rollout.episodes.engine import HURRY, Engine, Plan
 from gem_rollout.episodes.policy import Budget, FaultPolicy
 from gem_rollout.episodes.report import Report
 from gem_rollout.episodes.run_loop import RunLoop
@@ -24,8 +24,6 @@ __all__ = ["AgentMaker", "Rollout", "collect"]
 AgentMaker = str | AgentSpec | Callable[[], Agent]
 """The agent that ``collect`` takes: an id, a spec or a factory."""
 
-_HURRY = 0.5
-"""Seconds that episodes in flight have to end after a second Ctrl-C."""
 _LIMIT = 10.0
 """Seconds that ``close`` waits for another thread."""
 _log = logging.getLogger("gem_rollout")
@@ -334,9 +332,9 @@ class _Run:
                 return
             self._is_over = True
             try:
-                loop.close(lambda: self.engine.stop(_HURRY if loop.in_a_hurry else PATIENCE))
+                loop.close(lambda: self.engine.stop(in_a_hurry=loop.in_a_hurry))
             finally:
-                end_in_thread(self.engine.close_rest).join(_HURRY)
+                end_in_thread(self.engine.close_rest).join(HURRY)
 
 
 class _AsyncRun:
@@ -376,7 +374,9 @@ class _AsyncRun:
             yield
         finally:
             self.is_closing = True
-            await self.engine.stop()
+            if asyncio.current_task() is not self._stop:
+                await self.stop()
+            await self.engine.stop()  # the end of the loop has cancelled that task
 
     async def close(self) -> None:
         self.is_closing = True

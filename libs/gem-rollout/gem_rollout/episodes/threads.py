@@ -10,19 +10,43 @@ import asyncio
 import contextlib
 import queue
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from gem_core.lifetimes import Lock
 from gem_workers.cancellation import Cancellation
 
-__all__ = ["GRACE", "Threads"]
+__all__ = ["GRACE", "Threads", "wait_through"]
 
 Result = TypeVar("Result")
 _Task = tuple[Callable[[], Any], "asyncio.Future[Any]", Cancellation]
 
 GRACE = 1.0
 """Seconds in which a cancelled step must end."""
+
+
+async def wait_through(
+    futures: Iterable["asyncio.Future[Any]"],
+    seconds: float,
+    in_a_hurry: Callable[[], bool] = lambda: False,
+) -> "set[asyncio.Future[Any]]":
+    """Wait for futures and return those that are pending; cancelling this does not end the wait.
+
+    So an event loop that ends, and cancels what is left in it, lets what has begun to end do so.
+
+    Args:
+        futures: The futures, at least one.
+        seconds: Seconds to wait.
+        in_a_hurry: Returns whether a cancellation ends the wait.
+    """
+    pending, until = set(futures), time.monotonic() + seconds
+    while True:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait(pending, timeout=max(0.0, until - time.monotonic()))
+        pending = {one for one in pending if not one.done()}
+        if not pending or in_a_hurry() or time.monotonic() >= until:
+            return pending
 
 
 class Threads:
@@ -34,6 +58,8 @@ class Threads:
         self._started = 0
         self.is_inline = False
         """Whether the thread of the event loop is in ``call_inline``."""
+        self.in_a_hurry = False
+        """Whether a second cancellation ends the wait for a cancelled call."""
 
     def run(self, function: Callable[[], Any]) -> "asyncio.Future[Any]":
         """Call a function in a thread and return a future of its result.
@@ -60,8 +86,7 @@ class Threads:
         """
         if future in self._busy:
             self._busy[future].cancellation.cancel()
-        with contextlib.suppress(asyncio.CancelledError):  # another one ends the wait
-            await asyncio.wait([future], timeout=GRACE)
+        await wait_through([future], GRACE, lambda: self.in_a_hurry)
         abandoned = self.abandon(future, afterwards)
         if not abandoned:
             await asyncio.wait([future])  # it has just returned
