@@ -3,11 +3,10 @@
 import tempfile
 from pathlib import Path
 
-from growth.trajectory_disk import played
-
 from gem_eval.view.page import one_file
 from gem_eval.view.store import Store
 from gem_rollout import TrajectoryFile
+from growth.trajectory_disk import played
 
 __all__ = ["SIZES", "TITLE", "UNIT", "measure"]
 
