@@ -195,14 +195,18 @@ class Shared:
 
     def _move(self, version: Version) -> None:
         """Make the live value that of a version."""
-        for key in self._at.keys() - version.keys():
-            if key in self._numbers:
-                self._put(self._at[key].container, self._first[key])
+        before, both = self._at, {**self._at, **version}
+        if before is version:
+            return
         for key, held in version.items():
             if key in self._numbers and key not in self._first:
                 self._first[key] = self._content_of(held.container)
-            if self._at.get(key) is not held:
+        self._at = {key: Held(held.container, None) for key, held in both.items()}  # if interrupted
+        for key, held in both.items():
+            if key in version and before.get(key) is not held:
                 self._put(held.container, held.content)
+            elif key not in version and key in self._numbers:
+                self._put(held.container, self._first[key])
         self._at = version
 
     def _content_of(self, container: Any) -> Any:

@@ -1,9 +1,12 @@
 """Versions of a shared value behave as deep copies do, whatever code does to them in place."""
 
 import collections
+import contextlib
 import copy
 import json
 import pickle
+import sys
+from collections.abc import Iterator
 from random import Random
 
 import pydantic
@@ -197,3 +200,32 @@ def test_a_version_holds_what_was_changed() -> None:
     assert shared.run(version, lambda top: top[0]["7"]["n"]).is_equal
     assert shared.run(version, lambda top: top[0]["7"].update(n="seven")).is_equal
     assert not shared.run(version, lambda top: top[0]["7"].update(n=7)).is_equal
+
+
+def test_an_interrupted_call_leaves_every_version_as_it_was() -> None:
+    """Also one that is interrupted while the value of another version is put in place."""
+    shared = Shared({str(number): {"n": number} for number in range(50)}, lambda _: False)
+    versions = [START]
+    for value in ("one", "two"):
+
+        def rename(top: list, value: str = value) -> None:
+            for number in range(40):
+                top[0][str(number)]["n"] = value
+
+        versions.append(shared.run(START, rename).version)
+    wanted = [shared.run(one, repr, undo=True).result for one in versions]
+    for lines in range(3, 200, 7):
+        left = iter(range(lines))
+
+        def trace(frame: object, event: str, _: object, left: Iterator[int] = left) -> object:
+            if event == "line" and next(left, None) is None:
+                raise KeyboardInterrupt
+            return trace
+
+        shared.run(versions[2], repr, undo=True)
+        before = sys.gettrace()
+        sys.settrace(trace)
+        with contextlib.suppress(KeyboardInterrupt):
+            shared.run(versions[1], repr, undo=True)
+        sys.settrace(before)
+        assert [shared.run(one, repr, undo=True).result for one in versions] == wanted
