@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 import gem_core
-from gem_core import Action, AsyncEnv, BaseEnv, Env, Info, Observation, Step
+from gem_core import Action, AsyncEnv, BaseEnv, Env, EnvSpec, Info, Observation, Step
 from gem_core.agent import OracleAgent, RandomAgent, SilentAgent
 from gem_core.errors import ConfigError, SandboxError, SnapshotError
+from gem_core.factory import EnvFactory
 from gem_core.faults import boundary
 from gem_core.testing import check_env
 from gem_rollout import FaultPolicy, collect
@@ -179,3 +180,40 @@ class TestTheEnvironment:
             guess, id="test:Elsewhere-v0", entry_point=in_processes(make_env), kwargs={}
         )
         check_env(spec).raise_for_findings()
+
+
+class Rows(BaseEnv):
+    """Shows a row of many, and says what holds them."""
+
+    row_arguments = ("data",)
+    shared = ("data",)
+
+    def __init__(self, *, data: Any) -> None:
+        super().__init__()
+        self.data = data
+
+    def start(self) -> tuple[Observation, Info]:
+        return self.rng.choice(self.data)["text"], {"kind": type(self.data).__name__}
+
+    def step(self, action: Action) -> Step:
+        return Step("", 1.0, True, False, {})
+
+
+class Staying(SilentAgent):
+    """Acts in this process, so that workers play steps."""
+
+    movable = False
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make_agent", [SilentAgent, Staying])
+def test_rows_in_memory_reach_the_workers_in_a_file(make_agent: Any) -> None:
+    rows = [{"text": f"{number} " * 2_000} for number in range(300)]
+    spec = EnvSpec(id="acme:Rows", entry_point=Rows, kwargs={"data": rows})
+    shown, kinds = [], []
+    for factory in (EnvFactory(spec=spec), in_processes(EnvFactory(spec=spec))):
+        run = sorted(collect(factory, make_agent, seed=3, episodes=4), key=lambda one: one.index)
+        shown.append([one.turns[0].observation for one in run])
+        kinds.append({one.reset_info["kind"] for one in run})
+    assert shown[0] == shown[1]
+    assert kinds == [{"list"}, {"FiledRows"}]

@@ -8,8 +8,10 @@ import re
 import threading
 import unicodedata
 from array import array
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import bm25s
 import numpy as np
@@ -51,16 +53,71 @@ def words(text: str) -> list[str]:
     return stems
 
 
+class _Vocabulary:
+    """The numbers of words, in arrays that may be files mapped into memory.
+
+    Args:
+        text: All words in UTF-8, one after another in the order of their bytes.
+        ends: Where each of them ends.
+        numbers: The number of each.
+    """
+
+    def __init__(
+        self, text: NDArray[np.uint8], ends: NDArray[np.int64], numbers: NDArray[np.int32]
+    ) -> None:
+        self._arrays: dict[str, NDArray[Any]] = {
+            "words": text,
+            "word_ends": ends,
+            "word_numbers": numbers,
+        }
+        self._text, self._ends, self._numbers = text, ends, numbers
+
+    @classmethod
+    def of(cls, numbers: Mapping[str, int]) -> "_Vocabulary":
+        pairs = sorted((_encoded(word), number) for word, number in numbers.items())
+        return cls(
+            np.frombuffer(b"".join(word for word, _ in pairs), np.uint8),
+            np.cumsum([len(word) for word, _ in pairs], dtype=np.int64),
+            np.array([number for _, number in pairs], np.int32),
+        )
+
+    @classmethod
+    def load(cls, folder: Path) -> "_Vocabulary":
+        names = ("words", "word_ends", "word_numbers")
+        return cls(*(np.load(folder / f"{name}.npy", mmap_mode="r") for name in names))
+
+    def save(self, folder: Path) -> None:
+        for name, values in self._arrays.items():
+            np.save(folder / f"{name}.npy", values)
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __getitem__(self, at: int) -> bytes:
+        start = self._ends[at - 1] if at else 0
+        return self._text[start : self._ends[at]].tobytes()
+
+    def find(self, word: str) -> int | None:
+        """Return the number of a word, or None."""
+        key = _encoded(word)
+        at = bisect_left(self, key)
+        return int(self._numbers[at]) if at < len(self) and self[at] == key else None
+
+
+def _encoded(word: str) -> bytes:
+    return word.encode("utf-8", "surrogatepass")
+
+
 class WordIndex:
     """An index of texts by their words.
 
     Args:
-        model: The index of bm25s.
+        model: The index of bm25s, without its vocabulary.
+        vocabulary: The vocabulary.
     """
 
-    def __init__(self, model: bm25s.BM25) -> None:
-        self._model = model
-        self._numbers: dict[str, int] = model.vocab_dict
+    def __init__(self, model: bm25s.BM25, vocabulary: _Vocabulary) -> None:
+        self._model, self._vocabulary = model, vocabulary
 
     @classmethod
     def build(cls, texts: Iterable[str], origin: str = "the collection") -> "WordIndex":
@@ -78,23 +135,26 @@ class WordIndex:
             raise DataError(f"No text of {origin} has a word.")
         model = bm25s.BM25(k1=K1, b=B, method="lucene")
         model.index(Tokenized(ids=ids, vocab=vocabulary), show_progress=False)
-        return cls(model)
+        model.vocab_dict, model.unique_token_ids_set = {}, set()
+        return cls(model, _Vocabulary.of(vocabulary))
 
     @classmethod
     def load(cls, folder: Path) -> "WordIndex":
-        """Map a saved index into memory.
+        """Map a saved index into memory, which all processes share.
 
         Raises:
             DataError: The index cannot be read.
         """
         try:
-            return cls(bm25s.BM25.load(folder, mmap=True))
-        except (OSError, ValueError, KeyError) as error:
+            model = bm25s.BM25.load(folder, mmap=True, load_vocab=False)
+            return cls(model, _Vocabulary.load(folder))
+        except (OSError, EOFError, ValueError, KeyError) as error:
             raise DataError(f"The index in {folder} cannot be read: {error}.") from error
 
     def save(self, folder: Path) -> None:
         """Write the index into a folder, from which ``load`` maps it."""
         self._model.save(folder, show_progress=False)
+        self._vocabulary.save(folder)
 
     def __len__(self) -> int:
         return int(self._model.scores["num_docs"])
@@ -104,13 +164,14 @@ class WordIndex:
 
         Texts that share no word with the query are left out; ties are in the order of the texts.
         """
-        known = [self._numbers[word] for word in words(query) if word in self._numbers]
+        numbers = map(self._vocabulary.find, words(query))
+        known = [number for number in numbers if number is not None]
         if not known:
             return np.empty(0, np.int64), np.empty(0, np.float32)
         scores = self._model.get_scores_from_ids(known)
         found = np.flatnonzero(scores)  # few of many: to rank them all takes 15 times as long
-        numbers = found[best(scores[found], topk)]
-        return numbers, scores[numbers]
+        ranked = found[best(scores[found], topk)]
+        return ranked, scores[ranked]
 
 
 def best(scores: NDArray[np.float32], topk: int) -> NDArray[np.int64]:

@@ -76,6 +76,8 @@ class TaskEnv(BaseEnv):
         "_shard",
         "_shuffle",
     )
+    row_arguments: ClassVar[tuple[str, ...]] = ("data",)
+    """Arguments that may be any sequence: worker processes get a long list as one file."""
     answer_instruction: str = ""
     """How to answer, if the question does not say so: the commands show it after the question."""
     thoughts: Thoughts = "ignore"

@@ -2,7 +2,7 @@
 
 A file is read once, and each of its rows checked; what is kept for a row is where it stands. A
 small file stays in memory as it is, a large one on disk, and a compressed one in an unnamed
-temporary file. So a million rows cost 16 MB for all environments of a process.
+temporary file. So a million rows cost 16 MB for all environments of a process, beside a small file.
 """
 
 import bz2
@@ -42,7 +42,7 @@ FORMATS: Mapping[str, type[Reader]] = {"json": Json, "csv": Csv}
 """The reader of each format, by its name in ``datasets``."""
 COMPRESSED = (".bz2", ".gz", ".xz", ".zst")
 """The endings of compressed files."""
-SMALL = 1 << 24
+SMALL = 1 << 20
 """The number of bytes of the largest file that stays in memory."""
 
 

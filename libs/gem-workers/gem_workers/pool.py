@@ -37,6 +37,7 @@ from gem_workers.frames import (
     pack,
 )
 from gem_workers.launcher import Launcher, Worker
+from gem_workers.row_files import RowFiles
 from gem_workers.slots import ProcessSlots
 from gem_workers.vector_workers import VectorWorkers
 
@@ -99,6 +100,7 @@ class WorkerPool(VectorWorkers):
             serve="gem_workers.slots:serve",
             output=_STDERR,
         )
+        self._row_files = RowFiles()
         self._reset()
         _POOLS.add(self)
 
@@ -120,6 +122,9 @@ class WorkerPool(VectorWorkers):
 
     def _open(self, slots: int) -> ProcessSlots:
         return ProcessSlots(self._slots_launcher)
+
+    def _dump(self, shares: Sequence[Any]) -> list[bytes]:
+        return self._row_files.dump(shares)
 
     def warm(self) -> None:
         """Start the processes in the background; the first call raises the error of a failure."""
@@ -324,6 +329,7 @@ class WorkerPool(VectorWorkers):
         """
         self._close_hosts()
         self._slots_launcher.close()
+        self._row_files.close()
         with self._lock:
             self._closed = True
             self._idle.clear()

@@ -96,6 +96,7 @@ class Execution:
         peak_memory: Bytes; 0 if unknown.
         limit: The limit that ended the program, or None. A program that fails with an uncaught
             ``MemoryError`` has met ``memory``.
+        cpu_time: Seconds of CPU time of the program's processes; None if unknown.
     """
 
     exit_status: int
@@ -104,6 +105,7 @@ class Execution:
     duration: float = 0.0
     peak_memory: int = 0
     limit: Limit | None = None
+    cpu_time: float | None = None
 
     @property
     def ok(self) -> bool:

@@ -90,7 +90,7 @@ class VectorWorkers(QueueExecutor, abc.ABC):
         count = min(self._count_of(len(make_slots)), len(make_slots))
         shares = [dict(list(enumerate(make_slots))[i::count]) for i in range(count)]
         try:
-            blobs = [_dump_slots(share) for share in shares]
+            blobs = self._dump_slots(shares)
             for share, blob in zip(shares, blobs, strict=True):
                 self._hosts.append(_Host(self._open, len(share), blob, self._results))
             for host in self._hosts:
@@ -98,6 +98,19 @@ class VectorWorkers(QueueExecutor, abc.ABC):
         except BaseException:
             self.close()
             raise
+
+    def _dump_slots(self, shares: Sequence[dict[int, Callable[..., Slot]]]) -> list[bytes]:
+        try:
+            return self._dump(shares)
+        except Exception as error:
+            raise ConfigError(
+                f"An environment that is to run in a worker must be picklable, with its arguments, "
+                f"tools and wrappers: {error}"
+            ) from error
+
+    def _dump(self, shares: Sequence[Any]) -> list[bytes]:
+        """Return the pickles of the functions that make the slots, one for each worker."""
+        return [cloudpickle.dumps(share) for share in shares]
 
     def submit(self, method: str, requests: Iterable[Request]) -> None:
         """Send each worker its share of the requests."""
@@ -119,17 +132,6 @@ class VectorWorkers(QueueExecutor, abc.ABC):
             host.join(max(0.0, end - time.monotonic()))
         for host in hosts:
             host.kill()
-
-
-def _dump_slots(make_slots: dict[int, Callable[..., Slot]]) -> bytes:
-    try:
-        blob: bytes = cloudpickle.dumps(make_slots)
-    except Exception as error:
-        raise ConfigError(
-            f"An environment that is to run in a worker must be picklable, with its arguments, "
-            f"tools and wrappers: {error}"
-        ) from error
-    return blob
 
 
 class _Host:

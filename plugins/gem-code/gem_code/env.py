@@ -49,8 +49,9 @@ class CodeEnv(TaskEnv):
     """One problem per episode; the reward is 1.0 if the program passes all tests.
 
     The program is the content of the last fenced code block; a response without one has a reward
-    of -0.1. ``info`` of a step contains ``correct`` (bool), ``passed`` and ``total`` (numbers of
-    tests) and ``failure``: None, or the first test that failed, as in ``gem_code.judge.Verdict``.
+    of -0.1. ``info`` of a step contains ``correct`` (bool), ``passed``, ``total`` and ``not_run``
+    (numbers of tests) and ``failure``: None, or the first test that failed, as in
+    ``gem_code.judge.Verdict``.
     With ``reward="all"`` no test runs after the first failure, and ``passed`` counts those before
     it. ``forgeable`` (bool), also in the info of ``reset``, says whether some of the tests can only
     run in the process of the program, which can therefore pass them without solving the problem;
@@ -66,6 +67,9 @@ class CodeEnv(TaskEnv):
         max_tests: The maximum number of tests to run, preferring long inputs; None runs all.
         sandbox: The id of the sandbox, or a mapping with an ``id`` and its options.
         timeout: The wall time of each test, in seconds.
+        total_timeout: The CPU time of all tests of an answer together, in seconds (their wall time
+            where the sandbox does not measure it). Tests that have not started after it count as
+            failed, and ``info["not_run"]`` is their number.
         memory: The memory of each test, in bytes.
         supply_names: Provide common names that a program uses without importing them, such as
             ``math``, ``deque`` and ``List``, if the sandbox supports it.
@@ -123,6 +127,7 @@ class CodeEnv(TaskEnv):
         max_tests: int | None = 12,
         sandbox: str | Mapping[str, Any] = "warm",
         timeout: float = 10.0,
+        total_timeout: float = 60.0,
         memory: int = 1 << 30,
         supply_names: bool = True,
         reward: Reward = "all",
@@ -131,7 +136,8 @@ class CodeEnv(TaskEnv):
         prompt: str | None = None,
         **rows: Unpack[RowOptions],
     ) -> None:
-        _check(timeout=timeout, memory=memory, max_tests=1 if max_tests is None else max_tests)
+        _check(timeout=timeout, total_timeout=total_timeout, memory=memory)
+        _check(max_tests=1 if max_tests is None else max_tests)
         if reward not in get_args(Reward):
             raise ConfigError(
                 f"reward must be one of {', '.join(get_args(Reward))}; got {reward!r}."
@@ -139,7 +145,7 @@ class CodeEnv(TaskEnv):
         self.question_key, self.test_key = question_key, test_key
         self.function_key, self.solution_key = function_key, solution_key
         self.max_tests = max_tests
-        self.limits = Limits(timeout, memory, supply_names)
+        self.limits = Limits(timeout, memory, total_timeout, supply_names)
         self.reward = reward
         self.checkers = {name: _loaded(entry) for name, entry in (checkers or {}).items()}
         find_comparison(compare, checkers=self.checkers)
@@ -211,6 +217,7 @@ class CodeEnv(TaskEnv):
                 "passed": 0,
                 "total": len(self.suite.cases),
                 "failure": {"kind": "no code"},
+                "not_run": 0,
                 "forgeable": self.suite.forgeable,
                 "format_error": True,
             }

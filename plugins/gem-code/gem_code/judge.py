@@ -34,11 +34,14 @@ class Verdict:
         total: The number of tests.
         failure: The first test that failed, or None: ``kind`` (``wrong output``, ``error`` or the
             limit that was exceeded), ``test`` (its number in the row) and ``input`` (shortened).
+        not_run: The number of tests that did not run because the limit of all tests was exceeded;
+            they count as failed, and are of the kind ``total_timeout``.
     """
 
     passed: int
     total: int
     failure: Mapping[str, Any] | None = None
+    not_run: int = 0
 
 
 def judge(
@@ -60,7 +63,7 @@ def judge(
         code: A program that reads and prints, or that defines the tested function.
         suite: The tests.
         sandbox: The sandbox to run the program in.
-        limits: The resources of each test.
+        limits: The resources of each test, and of all.
         compare: The comparison, if the suite does not name one; see ``find_comparison``.
         checkers: Further comparisons by name.
         stop_early: Run no more tests after the first failure.
@@ -71,28 +74,42 @@ def judge(
     """
     same = find_comparison(suite.compare or compare, checkers=checkers or {}, values=suite.calls)
     failures: list[dict[str, Any]] = []
+    left = limits.total
 
-    def note(case: Case, kind: str | None) -> bool:
+    def note(case: Case, kind: str | None, seconds: float) -> bool:
+        """Note the result of a test; return whether no other one is to run."""
+        nonlocal left
+        left -= seconds
         if kind:
-            shown = _shortened(_shown(case))
-            failures.append({"kind": kind, "test": case.number, "input": shown})
-        return bool(kind) and stop_early
+            failures.append(_described(case, kind))
+        return left <= 0 or (bool(kind) and stop_early)
 
     inner = [case for case in suite.cases if case.program is None]
     executions = sandbox.run_tests(
         _program(code, suite, limits),
         [case.stdin for case in inner],
         stop=lambda index, execution: note(
-            inner[index], _failure(inner[index], execution, same, calls=suite.calls)
+            inner[index],
+            _failure(inner[index], execution, same, calls=suite.calls),
+            execution.duration if execution.cpu_time is None else execution.cpu_time,
         ),
     )
-    count = len(executions)
+    run = inner[: len(executions)]
     for case in suite.cases:
-        if case.program is not None and not (failures and stop_early):
-            count += 1
-            note(case, run_program(code, case.program, sandbox=sandbox, limits=limits))
+        if case.program is not None and left > 0 and not (failures and stop_early):
+            run.append(case)
+            note(case, *run_program(code, case.program, sandbox=sandbox, limits=limits))
+    passed, rest = len(run) - len(failures), []
+    if left <= 0 and not (failures and stop_early):
+        numbers = {case.number for case in run}
+        rest = [case for case in suite.cases if case.number not in numbers]
+    failures += [_described(case, "total_timeout") for case in rest]
     first = min(failures, key=lambda failure: int(failure["test"]), default=None)
-    return Verdict(count - len(failures), len(suite.cases), first)
+    return Verdict(passed, len(suite.cases), first, len(rest))
+
+
+def _described(case: Case, kind: str) -> dict[str, Any]:
+    return {"kind": kind, "test": case.number, "input": _shortened(_shown(case))}
 
 
 def _program(code: str, suite: Suite, limits: Limits) -> Program:

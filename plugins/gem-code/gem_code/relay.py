@@ -29,12 +29,15 @@ class Limits:
 
     Args:
         timeout: Wall time in seconds.
+        total: Seconds of CPU time of all tests of an answer together, or of wall time where the
+            sandbox does not measure it; no test starts after it.
         memory: Memory in bytes.
         supply_names: Whether common names are provided that the program does not import.
     """
 
     timeout: float = 10.0
     memory: int = 1 << 30
+    total: float = 60.0
     supply_names: bool = True
 
 
@@ -42,8 +45,10 @@ class _FailedError(Exception):
     """A test has failed; the message is the kind of the failure."""
 
 
-def run_program(code: str, program: TestProgram, *, sandbox: Sandbox, limits: Limits) -> str | None:
-    """Run a test program beside a solution; return the kind of its failure, or None.
+def run_program(
+    code: str, program: TestProgram, *, sandbox: Sandbox, limits: Limits
+) -> tuple[str | None, float]:
+    """Run a test program beside a solution.
 
     Args:
         code: The solution.
@@ -51,14 +56,19 @@ def run_program(code: str, program: TestProgram, *, sandbox: Sandbox, limits: Li
         sandbox: The sandbox, which must have sessions.
         limits: The resources of each of both; the wall time is that of both together.
 
+    Returns:
+        The kind of its failure, or None; and the seconds of wall time that it took.
+
     Raises:
         SandboxError: The sandbox has no sessions, or failed itself.
     """
     with _sessions(sandbox, limits) as (solution, tests):
+        clock = _Clock(limits.timeout)
         try:
-            return _relayed(code, program, solution, tests, limits)
+            kind = _relayed(code, program, solution, tests, limits, clock)
         except _FailedError as failure:
-            return str(failure)
+            kind = str(failure)
+        return kind, clock.spent
 
 
 @contextlib.contextmanager
@@ -81,8 +91,9 @@ def _relayed(
     solution: SandboxSession,
     tests: SandboxSession,
     limits: Limits,
+    clock: "_Clock",
 ) -> str | None:
-    clock, secret = _Clock(limits.timeout), f"\x1e{secrets.token_hex(16)} "
+    secret = f"\x1e{secrets.token_hex(16)} "
     served = served_solution(code, program.names, supply_names=limits.supply_names)
     found, _ = clock.run(solution, served, GEM_MARK)
     message, _ = clock.run(tests, started_tests(program, found, secret), secret)
@@ -107,11 +118,15 @@ class _Clock:
 
     def __init__(self, seconds: float) -> None:
         self._left = seconds
+        self.spent = 0.0
+        """Seconds of wall time that pieces have taken."""
 
     def run(self, session: SandboxSession, piece: str, mark: str) -> tuple[Any, str]:
         """Run a piece; return its message, which follows the last mark, and its output."""
         execution = session.run(piece, timeout=self._left)
-        self._left -= max(execution.duration, _LEAST_SECONDS)
+        seconds = max(execution.duration, _LEAST_SECONDS)
+        self._left -= seconds
+        self.spent += seconds
         if not execution.ok:
             raise _FailedError(execution.limit or "error")
         if self._left <= 0:

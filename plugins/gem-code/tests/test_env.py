@@ -27,7 +27,14 @@ def asked(tests=DOUBLE, row=None, **options):
 @pytest.mark.parametrize("tests", [DOUBLE, json.dumps(DOUBLE)])
 def test_a_program_that_passes_all_tests_gets_the_reward(tests):
     step = asked(tests).step(f"I think so:\n{RIGHT}\nDone.")
-    info = {"correct": True, "passed": 3, "total": 3, "failure": None, "forgeable": False}
+    info = {
+        "correct": True,
+        "passed": 3,
+        "total": 3,
+        "failure": None,
+        "not_run": 0,
+        "forgeable": False,
+    }
     assert step == ("Correct: all tests passed.", 1.0, True, False, info)
 
 
@@ -40,7 +47,14 @@ def test_a_program_that_fails_a_test_gets_no_reward():
     step = asked().step(PARTLY)
     failure = {"kind": "wrong output", "test": 2, "input": "30\n"}
     assert (step.reward, step.terminated) == (0.0, True)
-    info = {"correct": False, "passed": 2, "total": 3, "failure": failure, "forgeable": False}
+    info = {
+        "correct": False,
+        "passed": 2,
+        "total": 3,
+        "failure": failure,
+        "not_run": 0,
+        "forgeable": False,
+    }
     assert step.info == info
     assert step.observation == "Wrong: test 2 failed (wrong output)."
 
@@ -62,6 +76,7 @@ def test_a_response_without_a_code_block_has_a_negative_reward(text):
         "passed": 0,
         "total": 3,
         "failure": {"kind": "no code"},
+        "not_run": 0,
         "forgeable": False,
         "format_error": True,
     }
@@ -205,6 +220,8 @@ def test_a_sandbox_may_be_given_with_arguments():
 def test_limits_are_enforced():
     step = asked(timeout=0.3).step("```\nwhile True: pass\n```")
     assert step.info["failure"]["kind"] == "wall_time"
+    with pytest.raises(ConfigError, match="total_timeout must be more than 0"):
+        asked(total_timeout=0)
     step = asked(memory=1 << 28).step("```\nx = bytearray(1 << 29)\n```")
     assert step.info["failure"]["kind"] == "memory"
 

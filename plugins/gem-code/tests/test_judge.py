@@ -381,6 +381,43 @@ def test_a_checker_gets_the_call_of_an_assertion(verdict):
     assert seen == [("f('2')", 3, 2)]
 
 
+SIX = {"inputs": ["1\n"] * 6, "outputs": ["2\n"] * 6}
+BUSY = """
+import time
+while time.process_time() < 0.4:
+    pass
+print(2 * int(input()))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop_early", [True, False])
+def test_tests_that_have_not_started_when_the_time_of_all_is_over_have_failed(sandbox, stop_early):
+    limits = Limits(total=1.0)
+    found = judge(BUSY, read_suite(SIX, ""), sandbox=sandbox, limits=limits, stop_early=stop_early)
+    assert 1 <= found.passed <= 3
+    assert (found.total, found.not_run) == (6, 6 - found.passed)
+    assert failure(found) == ("total_timeout", found.passed)
+
+
+@pytest.mark.slow
+def test_time_in_which_a_program_has_no_processor_is_not_that_of_all_tests(sandbox):
+    code = "import time\ntime.sleep(0.4)\nprint(2 * int(input()))"
+    limits = Limits(total=1.5)
+    assert judge(code, read_suite(SIX, ""), sandbox=sandbox, limits=limits) == Verdict(6, 6)
+
+
+@pytest.mark.slow
+def test_tests_that_are_programs_share_the_time_of_all_tests(sandbox):
+    tests = ["import random\nn = random.randrange(9)\nassert f(n) == 2 * n"] * 3
+    suite = read_suite(tests, "f")
+    code = "def f(n):\n    return 2 * n"
+    assert all(case.program for case in suite.cases)
+    assert judge(code, suite, sandbox=sandbox, limits=Limits()) == Verdict(3, 3)
+    found = judge(code, suite, sandbox=sandbox, limits=Limits(total=1e-4))
+    assert (found.passed, found.not_run, failure(found)) == (1, 2, ("total_timeout", 1))
+
+
 class Spy:
     """Records everything that enters a sandbox."""
 

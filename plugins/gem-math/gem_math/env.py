@@ -15,9 +15,9 @@ decided (``decided_by``: ``no box``, or one of those of ``gem_math.grading``).
 from typing import Any, ClassVar, Unpack
 
 from gem_core import Action, Observation
-from gem_core.errors import ConfigError
 from gem_core.thoughts import Thoughts, check_thoughts
 from gem_math.grading import grade
+from gem_math.grading.allowance import check_deadlines
 from gem_tasks import Answer, Grade, RowOptions, TaskEnv, gold_answers
 from gem_tasks.parsing import last_boxed
 from gem_tasks.prompt import check_prompt, fill_prompt
@@ -47,13 +47,14 @@ class MathEnv(TaskEnv):
         prompt: The text around the problem, with ``{problem}`` in its place; other braces have no
             meaning. ``"default"`` adds how to answer; None shows the problem alone, to which the
             commands add how to answer.
-        deadline: The time in seconds for comparing an answer in a worker; after it, the answer
-            counts as wrong.
+        deadline: The processor time in seconds for comparing an answer with one gold answer in a
+            worker; after it, they count as different.
+        answer_deadline: The same for all gold answers of a problem together.
         rows: Where the rows come from and in which order, such as ``data`` and ``shuffle``, and how
             they are graded (``grader``, ``rewards``); see ``TaskEnv``.
 
     Raises:
-        ConfigError: The prompt lacks ``{problem}``, the deadline is not positive, or the shard is
+        ConfigError: The prompt lacks ``{problem}``, a deadline is not positive, or the shard is
             malformed.
         DataError: The data cannot be used.
         HubError: The hub does not provide the dataset.
@@ -61,6 +62,7 @@ class MathEnv(TaskEnv):
 
     shared: ClassVar[tuple[str, ...]] = (
         "answer_after",
+        "answer_deadline",
         "answer_key",
         "deadline",
         "prompt",
@@ -70,7 +72,7 @@ class MathEnv(TaskEnv):
     )
     answer_instruction = INSTRUCTION
     blocking = True
-    """A step may wait for a worker, up to the deadline."""
+    """A step may wait for a worker."""
 
     def __init__(
         self,
@@ -82,10 +84,10 @@ class MathEnv(TaskEnv):
         thoughts: Thoughts = "count",
         prompt: str | None = None,
         deadline: float = 1.0,
+        answer_deadline: float = 5.0,
         **rows: Unpack[RowOptions],
     ) -> None:
-        if not deadline > 0:
-            raise ConfigError(f"deadline must be a positive number of seconds; got {deadline!r}.")
+        check_deadlines(deadline, answer_deadline)
         self.question_key = question_key
         self.answer_key = answer_key
         self.answer_after = answer_after
@@ -96,7 +98,7 @@ class MathEnv(TaskEnv):
         self.prompt = check_prompt(prompt, "problem")
         if prompt is not None:
             self.answer_instruction = ""
-        self.deadline = deadline
+        self.deadline, self.answer_deadline = deadline, answer_deadline
         super().__init__(columns=self._columns(), **rows)
 
     def _columns(self) -> dict[str, Any]:
@@ -120,7 +122,8 @@ class MathEnv(TaskEnv):
             reward = FORMAT_ERROR_REWARD if self.use_format_error_reward else 0.0
             info = {"answer": None, "decided_by": "no box", "format_error": True}
             return Grade(reward, False, info)
-        verdict = grade(answer, self.golds, deadline=self.deadline)
+        deadlines = {"deadline": self.deadline, "answer_deadline": self.answer_deadline}
+        verdict = grade(answer, self.golds, **deadlines)
         info = {"answer": answer, "decided_by": verdict.decided_by}
         return Grade(float(verdict.correct), verdict.correct, info)
 

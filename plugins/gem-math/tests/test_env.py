@@ -321,6 +321,7 @@ class TestIds:
             "use_format_error_reward": False,
             "thoughts": "count",
             "prompt": None,
+            "answer_deadline": 5.0,
             "deadline": 1.0,
             "dataset_name": "axon-rl/geometry3k",
             "split": "train",

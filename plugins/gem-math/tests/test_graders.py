@@ -79,6 +79,8 @@ def test_the_deadline_must_be_positive():
     for grader in ("math", "math-verify"):
         with pytest.raises(ConfigError, match="positive"):
             make_grader({"id": grader, "deadline": 0})
+        with pytest.raises(ConfigError, match="answer_deadline must be a positive number"):
+            make_grader({"id": grader, "answer_deadline": -1})
 
 
 @pytest.mark.slow

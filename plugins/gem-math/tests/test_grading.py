@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import os
+import signal
 import threading
 from collections import Counter
 from fractions import Fraction
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from selection import thorough
 
 from gem_math.grading import grade
+from gem_math.grading.allowance import Allowance
 from gem_math.grading.errors import UnreadableError
 from gem_math.grading.syntax import read
 from gem_workers import shared_pool
@@ -274,6 +277,40 @@ def test_an_endless_computation_ends_at_its_deadline_and_affects_no_other_answer
         thread.join()
     assert not verdicts.pop("bomb").correct
     assert all(verdict.correct for verdict in verdicts.values()), verdicts
+
+
+ENDLESS = r"\sum_{k=1}^{10^9} \sin(k)^k"
+HARD = [ENDLESS.replace("9", str(number)) for number in range(9, 25)]
+
+
+@pytest.mark.slow
+def test_all_alternatives_share_the_time_of_an_answer():
+    whole = Allowance(0.5)
+    decided = [Allowance(0.2, whole).compare("equal", "1", gold) for gold in HARD]
+    assert decided == [(False, "deadline")] * 16
+    assert whole.left <= 0
+    verdict = grade("1", HARD, deadline=0.2, answer_deadline=0.5)
+    assert (verdict.correct, verdict.decided_by) == (False, "deadline")
+
+
+@pytest.mark.slow
+def test_an_alternative_that_needs_no_worker_counts_after_the_time_is_over():
+    time = {"deadline": 0.2, "answer_deadline": 0.2}
+    assert grade("0.5", [*HARD, r"\frac{1}{2}"], **time).decided_by == "value"
+    assert not grade("0.5", [*HARD, r"\int_0^1 x\,dx"], **time).correct
+
+
+@pytest.mark.slow
+def test_time_in_which_a_worker_has_no_processor_does_not_count():
+    pool = shared_pool(preload=("gem_math.grading.algebra",), memory_mib=2048)
+    pid = pool.call("os:getpid", deadline=60)  # the worker that is used last is used next
+    os.kill(pid, signal.SIGSTOP)
+    resume = threading.Timer(1.0, os.kill, (pid, signal.SIGCONT))
+    resume.start()
+    time = Allowance(60.0)
+    assert time.compare("equal", r"\int_0^1 3x^2\,dx", "1") == (True, "algebra")
+    resume.join()
+    assert 0 < 60.0 - time.left < 1.0
 
 
 @pytest.mark.slow

@@ -58,6 +58,7 @@ def test_a_program_reads_its_input_and_prints(sandbox):
     assert execution.stderr == ""
     assert execution.duration > 0
     assert execution.peak_memory > 1 << 20
+    assert execution.cpu_time is not None
 
 
 def test_a_program_is_main_with_its_arguments(sandbox):

@@ -159,6 +159,7 @@ outcomes = st.builds(
     st.integers(0, 255),
     st.sampled_from(LIMITS),
     st.floats(0, 1e6),
+    st.floats(-1, 1e6),
     st.integers(0, 1 << 40),
     st.binary(max_size=50),
     st.binary(max_size=50),

@@ -215,7 +215,7 @@ class Supervisor:
         for text in said:
             self._left -= 1
             fails = b"fails" in text
-            outcomes.append(Outcome(int(fails), "", 0.05, 0, text, b""))
+            outcomes.append(Outcome(int(fails), "", 0.05, 0.01, 0, text, b""))
             if fails:
                 break
         return Frame(ENDED, body=b"".join(each.pack() for each in outcomes))

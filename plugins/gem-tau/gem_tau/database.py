@@ -15,7 +15,7 @@ from typing import Any
 
 from gem_tau.canonical import digest_of, same
 
-__all__ = ["Base", "Change", "Database", "Record", "Write", "changes_between"]
+__all__ = ["Base", "Change", "Database", "Record", "Write", "changes_between", "changes_of"]
 
 Record = Any
 """A JSON value; usually a dict."""
@@ -224,16 +224,20 @@ def changes_between(first: Database, second: Database) -> list[Change]:
     found: list[Change] = []
     for table in sorted({*one, *other}):
         for record_id in sorted({*one.get(table, {}), *other.get(table, {})}):
-            before, after = first.get(table, record_id), second.get(table, record_id)
-            if not same(before, after):
-                parts = [
-                    Change(table, record_id, path, *(None if one is _GONE else one for one in both))
-                    for path, *both in _differences(before, after, "")
-                ]
-                if len(parts) > _MOST_CHANGES:
-                    parts = [Change(table, record_id, "", before, after)]
-                found += parts
+            both = first.get(table, record_id), second.get(table, record_id)
+            found += changes_of(table, record_id, *both)
     return found
+
+
+def changes_of(table: str, record_id: str, before: Record, after: Record) -> list[Change]:
+    """Return the differences between two contents of a record; None for one that is not there."""
+    if same(before, after):
+        return []
+    parts = [
+        Change(table, record_id, path, *(None if one is _GONE else one for one in both))
+        for path, *both in _differences(before, after, "")
+    ]
+    return parts if len(parts) <= _MOST_CHANGES else [Change(table, record_id, "", before, after)]
 
 
 def _differences(before: Any, after: Any, path: str) -> Iterator[tuple[str, Any, Any]]:

@@ -19,7 +19,6 @@ import copy
 import functools
 import hashlib
 import json
-import pickle
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -33,11 +32,12 @@ from gem_core.lifetimes import Lock
 from gem_core.tool import Function
 from gem_tasks.described import Described
 from gem_tau.canonical import digest_of
-from gem_tau.database import Base, Change, Database
+from gem_tau.database import Change, changes_of
 from gem_tau.readers.fields import Fields, Tool, checked
 from gem_tau.readers.files import read_json, read_text, stamp
 from gem_tau.task import Call
 from gem_tau.toolkit import CallResult
+from gem_tau.versions import START, Shared, Version
 from gem_tau.world_clock import world_builtins
 
 __all__ = ["World", "WorldState", "find_worlds", "load_world"]
@@ -100,7 +100,9 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.instruction = read_text(folder / "instruction.md").strip()
-        self.initial = read_json(folder / "db.json")
+        initial = read_json(folder / "db.json")
+        self.digest = digest_of([read_text(folder / name) for name in ("db.json", "tools.py")])
+        """A digest of what a snapshot refers to."""
         name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
         self._module = types.ModuleType(f"gem_tau_world_{name}")
         vars(self._module)["__builtins__"] = world_builtins()
@@ -111,6 +113,8 @@ class World:
         self.db_type: type[Any] | None = getattr(self._module, "TaskDB", None)
         self.verify: Callable[[Any], Any] | None = getattr(self._module, "verify", None)
         self._described = self._tools()
+        self.shared = Shared(self._made(initial), self._is_own_model)
+        """The database at the start, and its versions."""
         self.gold = self._gold()
         self.solved = self._solve() if self.gold else ""
         """The digest of the database after the calls of ``gold.json``; empty without them."""
@@ -157,6 +161,32 @@ class World:
                         sys.modules.pop(name, None)
                     else:
                         sys.modules[name] = module
+
+    def _made(self, content: Any) -> Any:
+        if self.db_type is None:
+            return content
+        try:
+            return self.db_type.model_validate(content)
+        except Exception as error:
+            raise DataError(f"{self.folder}: the database does not fit TaskDB: {error}") from error
+
+    def _is_own_model(self, kind: type) -> bool:
+        """Return whether a class is a model of ``tools.py`` that stores nothing when it is read."""
+        is_own = kind.__module__ == self._module.__name__ and hasattr(kind, "model_fields")
+        members = (one for base in kind.__mro__ for one in vars(base).values())
+        return is_own and not any(isinstance(one, functools.cached_property) for one in members)
+
+    def dumped(self, version: Version) -> Any:
+        """Return the database of a version as JSON types."""
+        if self.db_type is None:
+            return self.shared.run(version, lambda top: copy.deepcopy(top[0]), undo=True).result
+        dump = {"mode": "json", "warnings": False}
+        return self.shared.run(version, lambda top: top[0].model_dump(**dump), undo=True).result
+
+    @functools.cached_property
+    def start(self) -> Any:
+        """The database at the start as JSON types."""
+        return self.dumped(START)
 
     def _attribute(self, name: str) -> Any:
         if not hasattr(self._module, name):
@@ -234,44 +264,31 @@ class World:
 
 
 class WorldState:
-    """The database of a world in an episode.
+    """The database of a world in an episode: a version of the one that all episodes share.
 
     Args:
         world: The world.
-
-    Raises:
-        DataError: The database at the start does not fit the types of ``tools.py``.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, version: Version = START) -> None:
         self.world = world
-        self._db = self._made(copy.deepcopy(world.initial))
-        self.content = self._dumped()
-        """The database as JSON types. Do not change it."""
-        self._start = self.content
+        self.version = version
 
     def __reduce__(self) -> tuple[Any, ...]:
         with self.world.registered():
-            return _restored, (self.world, pickle.dumps((self._db, self._start)))
+            return _restored, (
+                self.world,
+                self.world.digest,
+                self.world.shared.dump(self.version),
+            )
 
-    def __deepcopy__(self, memo: object) -> "WorldState":
-        with self.world.registered():
-            return _restored(self.world, pickle.dumps((self._db, self._start)))
+    def __copy__(self) -> "WorldState":
+        return WorldState(self.world, self.version)
 
-    def _made(self, content: Any) -> Any:
-        if self.world.db_type is None:
-            return content
-        try:
-            return self.world.db_type.model_validate(content)
-        except Exception as error:
-            raise DataError(
-                f"{self.world.folder}: the database does not fit TaskDB: {error}"
-            ) from error
-
-    def _dumped(self) -> Any:
-        if self.world.db_type is None:
-            return copy.deepcopy(self._db)
-        return self._db.model_dump(mode="json", warnings=False)
+    @property
+    def content(self) -> Any:
+        """The database as JSON types."""
+        return self.world.dumped(self.version)
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> CallResult:
         """Call a tool by name. A call that fails changes nothing."""
@@ -279,26 +296,22 @@ class WorldState:
             checked = self.world.checked(name, arguments)
         except ValueError as error:
             return CallResult(f"Error: {error}", ok=False, kind="neither")
-        before = self.content
-        try:
-            tools = self.world.tools(self._db)
-            output = _text(getattr(tools, name)(**checked))
-            self._db = tools.db
-            self.content = self._dumped()
-        except Exception as error:  # noqa: BLE001 - tools report failures by raising
-            self._undo(before)
-            return CallResult(f"Error: {_message(error)}", ok=False, kind="neither")
-        is_read = bool(self.content == before)
-        return CallResult(output, ok=True, kind="read" if is_read else "write")
 
-    def _undo(self, before: Any) -> None:
-        self.content = before
+        def work(top: list[Any]) -> str:
+            tools = self.world.tools(top[0])
+            output = _text(getattr(tools, name)(**checked))
+            if tools.db is not top[0]:
+                top[0] = tools.db
+            return output
+
         try:
-            is_changed = self._dumped() != before
-        except Exception:  # noqa: BLE001 - the call has left what cannot be dumped
-            is_changed = True
-        if is_changed:
-            self._db = self._made(copy.deepcopy(before))
+            ran = self.world.shared.run(self.version, work)
+            if any(held.foreign for held in ran.version.values()):
+                self.world.dumped(ran.version)  # it may hold what is not JSON
+        except Exception as error:  # noqa: BLE001 - tools report failures by raising
+            return CallResult(f"Error: {_message(error)}", ok=False, kind="neither")
+        self.version = ran.version
+        return CallResult(ran.result, ok=True, kind="read" if ran.is_equal else "write")
 
     def grade(self) -> dict[str, float]:
         """Return the reward of ``verify``, and whether the database equals that of ``gold.json``.
@@ -317,39 +330,38 @@ class WorldState:
         return parts
 
     def _verified(self, verify: Callable[[Any], Any]) -> float:
+        def work(top: list[Any]) -> float:
+            return float(verify(top[0]))
+
         try:
-            reward = float(verify(copy.deepcopy(self)._db))  # noqa: SLF001 - a copy of itself
+            reward = self.world.shared.run(self.version, work, undo=True).result
         except Exception as error:
             raise DataError(
                 f"{self.world.folder}: verify fails: {type(error).__name__}: {error}"
             ) from error
         if not 0.0 <= reward <= 1.0:
             raise DataError(f"{self.world.folder}: verify returned {reward}, not 0 to 1.")
-        return reward
+        return float(reward)
 
     def diff(self) -> list[Change]:
         """Return the differences from the database at the start; tables are its topmost fields."""
-        return _differences(self._start, self.content)
+        return _differences(self.world.start, self.content)
 
 
-def _restored(world: World, state: bytes) -> WorldState:
-    made = object.__new__(WorldState)
-    made.world = world
+def _restored(world: World, digest: str, version: bytes) -> WorldState:
+    if world.digest != digest:
+        raise DataError(f"{world.folder} has changed since this snapshot was made.")
     with world.registered():
-        made._db, made._start = pickle.loads(state)  # noqa: S301 - as all snapshots
-    made.content = made._dumped()
-    return made
+        return WorldState(world, world.shared.load(version))
 
 
 def _differences(before: Any, after: Any) -> list[Change]:
     one, other = (value if isinstance(value, dict) else {"": value} for value in (before, after))
-    db = Database(Base({"db": one}))
-    for name in {*one, *other}:
-        if name in one:
-            db.delete("db", name)
-        if name in other:
-            db.insert("db", name, other[name])
-    return [Change(change.id, "", change.path, change.before, change.after) for change in db.diff()]
+    return [
+        change
+        for name in sorted({*one, *other})
+        for change in changes_of(name, "", one.get(name), other.get(name))
+    ]
 
 
 def _text(value: Any) -> str:

@@ -1,9 +1,10 @@
 """Tool worlds: an agent with tools changes a database as an instruction says, without a user."""
 
+import copy
 from collections.abc import Mapping
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from gem_core import Action, BaseEnv, Env, Info, Observation, Step
 from gem_core.agent import BaseAgent
@@ -167,6 +168,16 @@ class ToolWorldEnv(BaseEnv):
             "ended_by": ended_by,
             "db_diff": [change.to_dict() for change in self._running.diff()],
         }
+
+    def fork(self) -> Self:
+        """Return an independent copy in the same state, at a cost that no size of it raises."""
+        state, self.state = self.state, None
+        try:
+            twin = super().fork()
+        finally:
+            self.state = state
+        twin.state = copy.copy(state)
+        return twin
 
     def sample_random_action(self) -> Action:
         """Return a call of some function, or the message that ends the episode."""

@@ -13,7 +13,7 @@ from tau_worlds import COUNTER, VERIFY, random_world, world_folder
 
 import gem_core
 from gem_core.agent import ScriptedAgent
-from gem_core.errors import ConfigError, DataError, EpisodeEndedError, GemError
+from gem_core.errors import ConfigError, DataError, EpisodeEndedError, GemError, SnapshotError
 from gem_core.testing import check_env
 from gem_tau import world_folder as folders
 from gem_tau.world_clock import NOW
@@ -188,6 +188,32 @@ def test_the_clock_of_a_world_stands_still(tmp_path) -> None:
     assert type(dt.datetime.now()) is dt.datetime  # noqa: DTZ005 - the real clock
 
 
+OPTIONAL = """
+from general_agent.tools import DB, Tools, tool
+
+
+class TaskDB(DB):
+    chosen: str | None = None
+
+
+class TaskTools(Tools):
+    db: TaskDB
+
+    @tool
+    def choose(self, name: str) -> str:
+        self.db.chosen = name
+        return name
+"""
+
+
+def test_a_field_without_a_value_can_be_filled(tmp_path) -> None:
+    gold = [["choose", {"name": "a"}]]
+    world_folder(tmp_path / "world", tools=OPTIONAL, gold=gold, db={"chosen": None})
+    last = play(ToolWorldEnv(data=tmp_path / "world", trust=True), WorldOracle())
+    assert last.reward == 1.0
+    assert [(one["table"], one["after"]) for one in last.info["db_diff"]] == [("chosen", "a")]
+
+
 def test_grading_leaves_the_database_as_it_is(tmp_path) -> None:
     tools = COUNTER + "\n\ndef verify(db):\n    db.counts.clear()\n    return 0.0\n"
     env = counter(tmp_path, tools=tools)
@@ -218,6 +244,15 @@ def test_a_snapshot_restores_where_the_world_was_never_loaded(tmp_path) -> None:
     twin = ToolWorldEnv(data=tmp_path / "world", trust=True)
     twin.restore(snapshot)
     assert twin.step("done").reward == 1.0
+
+
+def test_a_snapshot_of_a_changed_folder_is_refused(tmp_path) -> None:
+    env = counter(tmp_path)
+    env.reset(seed=0)
+    snapshot = env.snapshot()
+    (tmp_path / "world" / "db.json").write_text('{"counts": {"a": 1, "b": 3}}')
+    with pytest.raises(SnapshotError, match="has changed since this snapshot was made"):
+        env.restore(snapshot)
 
 
 def test_the_modules_of_worlds_do_not_stay_importable(tmp_path) -> None:

@@ -54,7 +54,8 @@ __all__ = ["command"]
 @click.option(
     "--index-path",
     type=click.Path(path_type=Path),
-    help="Folder of the index: built once, mapped into memory from then on.",
+    help="Folder of the index: built once, mapped into memory from then on. Default: the cache "
+    "folder, for --index bm25 and a corpus of 4 MB or more.",
 )
 @click.option(
     "--topk",

@@ -14,8 +14,6 @@ import traceback
 from collections.abc import Callable
 from typing import Any, Self
 
-import cloudpickle
-
 from gem_core.agent import Agent
 from gem_core.env import AsyncEnv, Env, Step
 from gem_core.errors import ConfigError, SnapshotError
@@ -26,8 +24,9 @@ from gem_core.seeding import check_seed
 from gem_rollout.episodes.components import options_of_reset
 from gem_rollout.episodes.episode import name_of
 from gem_rollout.episodes.whole_episodes import WholeEpisodes, is_movable
-from gem_workers import Pool, shared_pool
+from gem_workers import Pool, WorkerPool, shared_pool
 from gem_workers.pickles import portable
+from gem_workers.row_files import RowFiles
 
 __all__ = ["PooledFactory", "ProcessEnv", "in_processes", "play_part"]
 
@@ -52,14 +51,15 @@ def in_processes(make_env: Callable[[], Env], *, pool: Pool | None = None) -> "P
     Raises:
         ConfigError: ``make_env`` cannot be pickled.
     """
+    files = RowFiles(here=pool is None or isinstance(pool, WorkerPool))
     try:
-        blob = cloudpickle.dumps(make_env)
+        (blob,) = files.dump([make_env])
     except Exception as error:
         raise ConfigError(
             f"An environment for worker processes must be picklable, with its arguments, tools "
             f"and wrappers: {error}"
         ) from error
-    return PooledFactory(_Origin(make_env, blob, pool))
+    return PooledFactory(_Origin(make_env, blob, pool, files))
 
 
 class PooledFactory:
@@ -94,8 +94,11 @@ class PooledFactory:
 class _Origin:
     """The shared part of all environments of one ``in_processes``: factory, pool, local copy."""
 
-    def __init__(self, make_env: Callable[[], Env], blob: bytes, pool: Pool | None) -> None:
+    def __init__(
+        self, make_env: Callable[[], Env], blob: bytes, pool: Pool | None, files: RowFiles
+    ) -> None:
         self.make_env = make_env
+        self._files = files  # which the pickle refers to
         self._blob = blob
         self._key = hashlib.blake2b(blob, digest_size=16).digest()
         self._pool = pool

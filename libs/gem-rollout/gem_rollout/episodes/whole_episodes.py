@@ -14,8 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import cloudpickle
-
 from gem_core.agent import Agent
 from gem_core.env import Env
 from gem_core.errors import ConfigError, DeadlineError
@@ -27,8 +25,10 @@ from gem_rollout.episodes.pool import close_quietly
 from gem_rollout.episodes.runner import Runner
 from gem_rollout.episodes.threads import GRACE, Threads
 from gem_rollout.records.trajectory import Trajectory
+from gem_workers import WorkerPool
 from gem_workers.pickles import portable
 from gem_workers.pools import Last, Pool
+from gem_workers.row_files import RowFiles
 
 __all__ = ["Order", "PlayedEpisode", "WholeEpisodes", "is_movable", "play_whole"]
 
@@ -84,6 +84,7 @@ class WholeEpisodes:
     def __init__(self, make_env: Callable[[], Env], pool: Pool) -> None:
         self._make_env = make_env
         self._pool = pool
+        self._files = RowFiles(here=isinstance(pool, WorkerPool))
         self._packed: tuple[Callable[[], Agent], bytes, bytes] | None = None
 
     @property
@@ -123,7 +124,7 @@ class WholeEpisodes:
         """Return the pickled factories and their hash."""
         if self._packed is None or self._packed[0] is not make_agent:
             try:
-                blob = cloudpickle.dumps((self._make_env, make_agent))
+                (blob,) = self._files.dump([(self._make_env, make_agent)])
             except Exception as error:
                 raise ConfigError(
                     f"An agent that is movable must be picklable, with its arguments, and so must "

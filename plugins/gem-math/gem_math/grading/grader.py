@@ -1,13 +1,12 @@
 """Grading of an answer: by text, then by meaning, then by computer algebra."""
 
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from gem_core.errors import DeadlineError, GemError
+from gem_math.grading.allowance import Allowance
 from gem_math.grading.clean import clean
 from gem_math.grading.compare import same
 from gem_math.grading.errors import UnreadableError, UnsupportedError
@@ -40,7 +39,13 @@ class Verdict:
     decided_by: DecidedBy
 
 
-def grade(answer: str, gold: str | Sequence[str], *, deadline: float = 1.0) -> Verdict:
+def grade(
+    answer: str,
+    gold: str | Sequence[str],
+    *,
+    deadline: float = 1.0,
+    answer_deadline: float = 5.0,
+) -> Verdict:
     r"""Grade the content of a box.
 
     An answer is correct if it is mathematically equal to a reference and of the same kind. A
@@ -49,20 +54,22 @@ def grade(answer: str, gold: str | Sequence[str], *, deadline: float = 1.0) -> V
     Args:
         answer: The answer; if it contains a ``\boxed{}``, the content of the last one counts.
         gold: The reference, or several alternatives.
-        deadline: The time in seconds for computer algebra, for each reference.
+        deadline: The processor time in seconds for computer algebra, for each reference.
+        answer_deadline: The same for all references together; those that are left after it are
+            compared without computer algebra.
 
     Returns:
         The first correct verdict, or else the verdict for the last reference.
     """
-    verdict = Verdict(correct=False, decided_by="empty")
+    verdict, whole = Verdict(correct=False, decided_by="empty"), Allowance(answer_deadline)
     for reference in [gold] if isinstance(gold, str) else gold:
-        verdict = _grade_one(answer, reference, deadline)
+        verdict = _grade_one(answer, reference, Allowance(deadline, whole))
         if verdict.correct:
             break
     return verdict
 
 
-def _grade_one(answer: str, gold: str, deadline: float) -> Verdict:
+def _grade_one(answer: str, gold: str, time: Allowance) -> Verdict:
     if not answer.strip() or not gold.strip():
         return Verdict(correct=False, decided_by="empty")
     if answer.strip() == gold.strip():
@@ -75,7 +82,7 @@ def _grade_one(answer: str, gold: str, deadline: float) -> Verdict:
     wording = same_wording(*texts)
     if wording is not None:
         return Verdict(correct=wording, decided_by="text")
-    return _compare_meaning(*texts, deadline)
+    return _compare_meaning(*texts, time)
 
 
 _cleaned_gold = lru_cache(maxsize=8192)(clean)
@@ -92,7 +99,7 @@ def _read(text: str) -> Node | None:
         return Text(" ".join(text.lower().split()))
 
 
-def _compare_meaning(answer: str, gold: str, deadline: float) -> Verdict:
+def _compare_meaning(answer: str, gold: str, time: Allowance) -> Verdict:
     nodes = _read(answer), _read(gold)
     verdict = None
     if nodes[0] is not None and nodes[1] is not None:
@@ -103,35 +110,22 @@ def _compare_meaning(answer: str, gold: str, deadline: float) -> Verdict:
         return Verdict(correct=verdict, decided_by="value")
     sides = top_level_sides(answer)
     if len(sides) == 1 or len(top_level_sides(gold)) > 1:
-        return _compare_algebra(answer, gold, deadline)
-    return _compare_chain(sides, gold, deadline)
+        return _compare_algebra(answer, gold, time)
+    return _compare_chain(sides, gold, time)
 
 
-def _compare_chain(sides: Sequence[str], gold: str, deadline: float) -> Verdict:
+def _compare_chain(sides: Sequence[str], gold: str, time: Allowance) -> Verdict:
     """Compare a chain with a value: each side equals it, except a name at the start."""
     verdict = Verdict(correct=False, decided_by="failure")
     named = _read(sides[0])
     has_name = is_variable(named) if named is not None else bool(_UNKNOWN.search(sides[0]))
-    end = time.monotonic() + deadline
     for side in sides[1:] if has_name else sides:
-        left = end - time.monotonic()
-        if left <= 0:
-            return Verdict(correct=False, decided_by="deadline")
-        verdict = _compare_meaning(side, gold, left)
+        verdict = _compare_meaning(side, gold, time)
         if not verdict.correct:
             break
     return verdict
 
 
-def _compare_algebra(answer: str, gold: str, deadline: float) -> Verdict:
-    from gem_workers import shared_pool  # noqa: PLC0415 - needed by few answers
-
-    module = "gem_math.grading.algebra"
-    try:
-        pool = shared_pool(preload=(module,), memory_mib=2048)
-        correct = pool.call(f"{module}:equal", answer, gold, deadline=deadline)
-    except DeadlineError:
-        return Verdict(correct=False, decided_by="deadline")
-    except GemError:
-        return Verdict(correct=False, decided_by="failure")
-    return Verdict(correct=bool(correct), decided_by="algebra")
+def _compare_algebra(answer: str, gold: str, time: Allowance) -> Verdict:
+    correct, decided_by = time.compare("equal", answer, gold)
+    return Verdict(correct, decided_by)

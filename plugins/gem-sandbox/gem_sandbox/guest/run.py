@@ -227,7 +227,8 @@ class ProgramRun(Run):
             self.start([self.request["name"], *self.request["arguments"]], stdin)
         limit, status, usage = self.watch(begun + self.request["timeout"])
         limit, code = self.verdict(limit, status, usage)
-        self.answer_host(begun, limit, code, peak_memory=peak_memory(usage))
+        seconds = None if usage is None else cpu_time_of(usage)
+        self.answer_host(begun, limit, code, peak_memory=peak_memory(usage), cpu_time=seconds)
         return True
 
 

@@ -36,4 +36,5 @@ def _execution_of(outcome: Outcome) -> Execution:
         outcome.duration,
         outcome.peak_memory,
         cast("Limit | None", outcome.limit or None),
+        outcome.cpu_time if outcome.cpu_time >= 0 else None,
     )

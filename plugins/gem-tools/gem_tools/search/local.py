@@ -23,8 +23,8 @@ class Bm25Backend:
     Args:
         corpus: JSON lines with ``contents``, or ``title`` and ``text``; None for the corpus that
             comes with this package.
-        index_path: Folder of a saved index, which is written if it is missing; None builds the
-            index in each process.
+        index_path: Folder of a saved index, which is written if it is missing; None keeps that of
+            a large corpus in the cache folder. All processes share the memory of a saved index.
     """
 
     waits = False

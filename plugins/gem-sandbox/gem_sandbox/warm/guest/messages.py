@@ -55,7 +55,7 @@ NO_MORE_TESTS = b"O"
 """To a fork server. Sent twice, because the fork that waits for the next input reads one."""
 
 LIMITS = ("", "wall_time", "cpu_time", "memory", "processes", "output", "file_size")
-_HEADER = struct.Struct("!iBdQQQ")
+_HEADER = struct.Struct("!iBddQQQ")
 _SCOPE_LIMITS = struct.Struct("!2Q")
 _HIGHEST = 1 << 62
 _SCOPE_LIMIT_NAMES = "memory", "disk"
@@ -67,6 +67,8 @@ class Outcome(NamedTuple):
     exit_status: int
     limit: str
     duration: float
+    cpu_time: float
+    """Seconds of CPU time; below 0 if unknown."""
     peak_memory: int
     stdout: bytes
     stderr: bytes
@@ -77,6 +79,7 @@ class Outcome(NamedTuple):
             self.exit_status,
             LIMITS.index(self.limit),
             self.duration,
+            self.cpu_time,
             self.peak_memory,
             len(self.stdout),
             len(self.stderr),
@@ -93,13 +96,13 @@ def unpack_outcomes(body: bytes) -> list[Outcome]:
     outcomes = []
     start = 0
     while start < len(body):
-        status, limit, duration, peak, out, err = _HEADER.unpack_from(body, start)
+        status, limit, duration, seconds, peak, out, err = _HEADER.unpack_from(body, start)
         start += _HEADER.size
         middle, end = start + out, start + out + err
         if end > len(body):
             raise ValueError(f"outcomes of {end} bytes in {len(body)}")
         streams = body[start:middle], body[middle:end]
-        outcomes.append(Outcome(status, LIMITS[limit], duration, peak, *streams))
+        outcomes.append(Outcome(status, LIMITS[limit], duration, seconds, peak, *streams))
         start = end
     return outcomes
 

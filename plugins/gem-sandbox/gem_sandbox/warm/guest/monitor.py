@@ -206,11 +206,12 @@ def outcome_of(
         cpu_time: The limit of its CPU time in seconds.
     """
     status, peak, seconds = end
+    is_known = not limit  # a killed program has no report
     code = os.waitstatus_to_exitcode(status)
     code = _KILLED if limit else code if code >= 0 else 128 - code
     if not limit and code:
         limit = _limit_met(code, output[1], late=seconds >= cpu_time)
-    return Outcome(code, limit, duration, peak, *output)
+    return Outcome(code, limit, duration, seconds if is_known else -1.0, peak, *output)
 
 
 def _limit_met(code: int, stderr: bytes, *, late: bool) -> str:

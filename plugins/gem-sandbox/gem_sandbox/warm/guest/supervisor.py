@@ -371,7 +371,7 @@ class _Session:
         if limit:
             return _sum_up(self.scope, self.streams, monitor, limit, start)[0], False
         duration = time.monotonic() - start
-        return Outcome(status, "", duration, monitor.peak, *self.streams.take()), True
+        return Outcome(status, "", duration, -1.0, monitor.peak, *self.streams.take()), True
 
     def fault(self, monitor: Monitor) -> str:
         """Return why an idle session must end, or nothing."""
