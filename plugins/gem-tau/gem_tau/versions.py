@@ -112,17 +112,19 @@ class Shared:
     """A live value, and what is done to versions of it; one function runs at a time.
 
     A change that bypasses the methods of a container is not noted: ``dict.__setitem__(one, ...)``,
-    ``vars(model)[...] = ...``, and ``heapq``, which writes into lists.
+    ``vars(model)[...] = ...``, and ``heapq``, which writes into lists; see ``notes``.
 
     Args:
         value: The value at the start; it belongs to this object from now on.
         is_model: Whether a class is one of pydantic, made for this value alone: it is changed, so
             that its instances note their changes. Objects of other classes are copied with the
             container that holds them.
+        notes: Whether the code changes containers by their own methods alone. If not, the whole
+            value is copied for each function.
     """
 
-    def __init__(self, value: Any, is_model: Callable[[type], bool]) -> None:
-        self._is_model = is_model
+    def __init__(self, value: Any, is_model: Callable[[type], bool], *, notes: bool = True) -> None:
+        self._is_model, self._notes = is_model, notes
         self._models: dict[type, bool] = {}
         self._foreign: set[type] = set()
         self._numbers: dict[int, int] = {}
@@ -254,8 +256,8 @@ class Shared:
         return made
 
     def _can_note(self, kind: type) -> bool:
-        if kind in _KINDS or kind in _PLAIN:
-            return True
+        if not self._notes or kind in _KINDS or kind in _PLAIN:
+            return self._notes
         if kind not in self._models:
             self._models[kind] = self._is_model(kind)
             if self._models[kind]:

@@ -19,6 +19,7 @@ import copy
 import functools
 import hashlib
 import json
+import re
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -42,6 +43,8 @@ from gem_tau.world_clock import world_builtins
 
 __all__ = ["World", "WorldState", "find_worlds", "load_world"]
 
+_BYPASSES = re.compile(r"__dict__|\bvars\(|__setattr__|__delattr__|\bheapq\b|\b(dict|list|set)\.\w")
+"""What may change containers without their methods; code that has it gets copies of its own."""
 _FILES = ("instruction.md", "db.json", "tools.py", "gold.json", "verify.py")
 _ALIAS = "general_agent"
 _LOCK = Lock()  # held while sys.modules has the modules of a world
@@ -113,7 +116,9 @@ class World:
         self.db_type: type[Any] | None = getattr(self._module, "TaskDB", None)
         self.verify: Callable[[Any], Any] | None = getattr(self._module, "verify", None)
         self._described = self._tools()
-        self.shared = Shared(self._made(initial), self._is_own_model)
+        files = [folder / name for name in ("tools.py", "verify.py")]
+        bypasses = any(_BYPASSES.search(read_text(file)) for file in files if file.is_file())
+        self.shared = Shared(self._made(initial), self._is_own_model, notes=not bypasses)
         """The database at the start, and its versions."""
         self.gold = self._gold()
         self.solved = self._solve() if self.gold else ""

@@ -235,6 +235,32 @@ def test_copies_at_every_turn_play_on_equally(tmp_path) -> None:
         env.step(actions[turn])
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import heapq; heapq.heappush(self.db.log, name)",
+        "self.db.__dict__['log'] = [*self.db.log, name]",
+        "vars(self.db).update(log=[*self.db.log, name])",
+        "object.__setattr__(self.db, 'log', [*self.db.log, name])",
+        "list.append(self.db.log, name)",
+    ],
+)
+def test_what_changes_the_database_past_its_methods_stays_in_the_episode(tmp_path, line) -> None:
+    env = counter(tmp_path, tools=(COUNTER + VERIFY).replace("self.db.log.append(name)", line))
+    add = call("add", name="a")
+    for _ in range(2):
+        env.reset(seed=0)
+        env.step(add)
+        restored = env.spawn()
+        restored.restore(env.snapshot())
+        for episode in (env.fork(), restored, env):
+            episode.step(add)
+            last = episode.step("end")
+            diff = {(one["table"], one["path"]): one["after"] for one in last.info["db_diff"]}
+            assert diff == {("counts", "a"): 3, ("log", "0"): "a", ("log", "1"): "a"}
+            assert last.reward == 1.0
+
+
 def test_a_snapshot_restores_where_the_world_was_never_loaded(tmp_path) -> None:
     env = counter(tmp_path)
     env.reset(seed=0)
