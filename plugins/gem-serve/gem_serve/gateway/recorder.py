@@ -50,7 +50,7 @@ class CallRecord:
         error: What the program was told; None if it got a reply.
         kind: The kind of the error; see ``CallError``.
         sent: Whether a client was sent the whole answer.
-        changes: What the gateway changed in the request.
+        changes: What the gateway changed in the request, and not in an earlier one already.
         started: Unix time of the beginning.
         ended: Unix time of the end.
         waited: Seconds before the engine was asked.
