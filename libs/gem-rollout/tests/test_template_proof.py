@@ -147,6 +147,13 @@ REFUSED = {
     "an end": LOOP.replace("BODY", "{% if message.content == 'a' %}{% break %}{% endif %}" + SAYS),
     "the chat in a list": "{% for one in [messages] %}{% for m in one %}{% endfor %}{% endfor %}",
     "the chat in a namespace": "{% set ns = namespace(all=messages) %}{{ ns.all | length }}" + LOOP,
+    "the name of the chat for a message": LOOP.replace(
+        "BODY", "{% set messages = message.content %}{{ messages[loop.index0 + 1] }}"
+    ),
+    "the name of the chat for a part": LOOP.replace(
+        "BODY", "{% for messages in [[1]] %}{% endfor %}{{ messages[0] }}"
+    ),
+    "before the first": LOOP.replace("BODY", "{{ messages[loop.index0 - 1].role }}" + SAYS),
     "captured": "{% set all %}" + LOOP.replace("BODY", SAYS) + "{% endset %}{{ all[:100] }}",
     "in another loop": "{% for one in 'ab' %}" + LOOP.replace("BODY", SAYS) + "{% endfor %}",
     "no loop": "{{ messages[0].content }}",
@@ -298,6 +305,15 @@ def test_only_the_ends_of_a_long_chat_are_rendered(tokenizer: Any) -> None:
     played(Counting, tokenizer, plain(200))
     assert max(rendered[-40:]) < 32
     assert sum(rendered) < 200 * 32
+
+
+def test_a_template_that_was_taken_for_local_by_mistake_ends_the_episode(
+    tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gem_rollout.tokens.template_proof.is_local", lambda _: True)
+    numbered = "{% if message.role == 'user' %}{{ loop.index }}{% endif %}" + SAYS
+    tokenizer.chat_template = LOOP.replace("BODY", numbered) + OPENS
+    assert played(TokenAgent, tokenizer, plain(30))[-1] is RuntimeError
 
 
 @pytest.mark.slow

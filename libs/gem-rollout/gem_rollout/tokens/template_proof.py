@@ -150,7 +150,7 @@ class _Proof:
                 self._all(list(node.iter_child_nodes()), replace(place, is_plain=False))
 
     def _check_name(self, node: nodes.Name, place: _Place) -> bool:
-        refused = self._chats | _CHANGING if node.ctx == "load" else {"loop"}
+        refused = self._chats | (_CHANGING if node.ctx == "load" else {"loop"})
         if node.name in refused:
             raise _UnprovenError
         return True
