@@ -1,7 +1,7 @@
 """The history wrapper: what an agent is shown, as text and as chat messages."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +11,7 @@ from selection import thorough
 
 import gem_core
 from gem_core import Action, BaseEnv, Info, Observation, Step, visible_text
+from gem_core.content import place_images
 from gem_core.errors import ConfigError
 from gem_core.wrappers import HistoryWrapper
 
@@ -21,7 +22,8 @@ CHAT_TEMPLATE = (
     "{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-TEXT = st.text(alphabet="ab \n", max_size=6)
+TEXT = st.text(alphabet="ab \n", max_size=6) | st.just("<image>")
+PIXEL = b"a picture"
 
 
 class Script(BaseEnv):
@@ -38,6 +40,40 @@ class Script(BaseEnv):
         self.turn += 1
         observation, info = self.shown[self.turn]
         return Step(observation, 0.0, False, False, info)
+
+
+class Turn(NamedTuple):
+    """An action and what follows it; the first one is a reset."""
+
+    action: str
+    text: str
+    images: int
+    info: dict[str, str]
+
+    def shown(self) -> tuple[Observation, Info]:
+        images = [PIXEL] * self.images
+        return ({"text": self.text, "images": images} if images else self.text), self.info
+
+
+AROUND = st.fixed_dictionaries({}, optional={"prefix": TEXT, "suffix": TEXT})
+TURN = st.builds(Turn, TEXT, TEXT, st.sampled_from([0, 0, 0, 1, 2]), AROUND)
+
+
+def history_of(turns: list[Turn], length: int | None, *, include_action: bool) -> Observation:
+    """Return what the wrapper shows after some turns, computed from all of them."""
+    texts = [(turn.text, turn.images) for turn in turns]
+    if include_action:
+        pairs = [[(turn.action, 0), text] for turn, text in zip(turns, texts, strict=True)]
+        texts = [one for pair in pairs for one in pair][1:]
+    if length is not None:
+        texts = texts[-length * (1 + include_action) - 1 :]
+    has_images = any(turn.images for turn in turns)
+    placed = [place_images(text, count) if has_images else text for text, count in texts]
+    lines = "".join(text + "\n" if text and text[-1] != "\n" else text for text in placed)
+    info = {"prefix": "", "suffix": ""} | turns[0].info | {"suffix": ""} | turns[-1].info
+    text = f"{info['prefix']}{lines}{info['suffix']}"
+    images = [PIXEL] * sum(count for _, count in texts)
+    return {"text": text, "images": images} if has_images else text
 
 
 def script(*observations: Observation, **info: Any) -> Script:
@@ -76,15 +112,22 @@ class TestText:
 
     @pytest.mark.slow
     @EXAMPLES
-    @given(st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=8), TEXT)
-    def test_the_history_is_the_sum_of_its_lines(
-        self, turns: list[tuple[str, str]], last: str
+    @given(
+        turns=st.lists(TURN, min_size=1, max_size=12),
+        length=st.none() | st.integers(0, 3),
+        include_action=st.booleans(),
+    )
+    def test_every_observation_is_the_sum_of_the_lines_so_far(
+        self, *, turns: list[Turn], length: int | None, include_action: bool
     ) -> None:
-        observations, actions = [o for o, _ in turns] + [last], [a for _, a in turns]
-        env = HistoryWrapper(script(*observations), include_action=True)
-        texts = [text for pair in turns for text in pair] + [last]
-        lines = [text + "\n" if text and text[-1] != "\n" else text for text in texts]
-        assert shown(env, actions)[-1] == "".join(lines)
+        env = HistoryWrapper(
+            Script(*(turn.shown() for turn in turns)),
+            include_action=include_action,
+            max_history_length=length,
+        )
+        found = shown(env, [turn.action for turn in turns[1:]])
+        for count, observation in enumerate(found, start=1):
+            assert observation == history_of(turns[:count], length, include_action=include_action)
 
     def test_a_parsed_action_stands_for_the_action(self) -> None:
         env = HistoryWrapper(

@@ -108,22 +108,23 @@ class HistoryWrapper(Wrapper):
         self._entries: deque[_Entry] = deque(maxlen=None if limit is None else limit * per_turn + 1)
         self._text = ""
         self._beside: Mapping[str, Any] = {}
+        self._images: list[Any] = []
         self._has_images = False
         self._is_first = True
         self._tools: Any = None
         self._prefix = ""
 
     def _append(self, entry: _Entry) -> None:
-        full = len(self._entries) == self._entries.maxlen
+        if len(self._entries) == self._entries.maxlen:
+            gone = self._entries[0]
+            self._text = self._text[len(_line(gone.text)) :]
+            del self._images[: len(gone.images)]
         self._entries.append(entry)
-        # Appending keeps the cost of a turn independent of the number of turns.
-        if full:
-            self._render()
-        else:
-            self._text += _line(entry.text)
-
-    def _render(self) -> None:
-        self._text = "".join(_line(entry.text) for entry in self._entries)
+        self._images += entry.images
+        # A string to which only a local name refers grows in place, without a copy of the history.
+        text, self._text = self._text, ""
+        text += _line(entry.text)
+        self._text = text
 
     def _entry(
         self, role: str, text: str, images: tuple[Any, ...] = (), messages: Sequence[Any] = ()
@@ -133,7 +134,7 @@ class HistoryWrapper(Wrapper):
             self._has_images = True
             for index, earlier in enumerate(self._entries):
                 self._entries[index] = earlier._replace(text=place_images(earlier.text, 0))
-            self._render()
+            self._text = "".join(_line(entry.text) for entry in self._entries)
         placed = place_images(text, len(images)) if self._has_images else text
         return _Entry(role, placed, images, tuple(messages))
 
@@ -175,7 +176,7 @@ class HistoryWrapper(Wrapper):
     def _with_images(self, observation: dict[str, Any]) -> dict[str, Any]:
         if not self._has_images:
             return observation
-        return {**observation, "images": [i for entry in self._entries for i in entry.images]}
+        return {**observation, "images": list(self._images)}
 
     def _chat(self, entries: list[_Entry], prefix: str, suffix: str) -> str:
         """Render entries as chat messages, with prefix and suffix in their places."""

@@ -44,7 +44,9 @@ def command(model: str, words: tuple[str, ...], form: str) -> None:
     if form == "json":
         print_json([finding.to_dict() for finding in findings])
     else:
-        _print(findings)
+        from gem_rollout.tokens.template_proof import is_local  # noqa: PLC0415 - needs jinja2
+
+        _print(findings, is_local=is_local(tokenizer.get_chat_template()))
     if any(finding.status == "breaks" for finding in findings):
         sys.exit(1)
 
@@ -82,7 +84,7 @@ def _read(word: str) -> tuple[str, Any]:
     return name, {"true": True, "false": False}.get(value.lower(), value)
 
 
-def _print(findings: list[Finding]) -> None:
+def _print(findings: list[Finding], *, is_local: bool) -> None:
     console = Terminal(highlight=False, soft_wrap=True)
     for finding in findings:
         status = Text(finding.status, _STYLES[finding.status])
@@ -91,6 +93,9 @@ def _print(findings: list[Finding]) -> None:
             console.print(f"    {line}")
     counts = [sum(one.status == status for one in findings) for status in _STYLES]
     console.print("\n{} ok, {} break, {} refused by the template".format(*counts))
+    console.print(
+        f"A turn of a long episode renders {'its end' if is_local else 'the whole chat'}."
+    )
 
 
 def _explained(finding: Finding) -> str:

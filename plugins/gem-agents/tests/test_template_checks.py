@@ -233,6 +233,12 @@ class TestCommand:
     def test_check_template_passes_a_template_that_extends(self, run_command, folder):
         printed = run_command("check-template", folder(CHAT_TEMPLATE))
         assert f"{len(CONVERSATIONS)} ok, 0 break" in printed
+        assert "renders its end" in printed
+
+    def test_check_template_tells_of_templates_that_need_the_whole_chat(self, run_command, folder):
+        assert "renders the whole chat" in run_command(
+            "check-template", folder(CHAT_TEMPLATE + "{{ messages | length }}"), status=1
+        )
 
     def test_check_template_explains_a_template_that_breaks(self, run_command, folder):
         printed = run_command("check-template", folder(FORGETS_THOUGHTS), status=1)

@@ -144,6 +144,12 @@ class TokenAgent(BaseAgent):
         self._vision = getattr(self._sampler, "vision", None)
         self._transcript = Transcript(self._sampler.tokenizer, self._vision)
         self._messages: list[dict[str, Any]] = []
+        self._known = 0
+        """Messages of the last prompt."""
+        self._left_out: slice | None = None
+        """The messages that are not rendered; None if all are."""
+        self._checked = 0
+        """Messages of the last prompt that was compared with the whole."""
         self._tools: Any = None
         self._turn = 0
         self._start = 0
@@ -170,8 +176,9 @@ class TokenAgent(BaseAgent):
                 f"keeps earlier turns as they are (gem-core check-template tells), leave out "
                 f"wrappers that change the history, or set one_sequence='split' or 'last'."
             )
-        images = images_of_messages(self._messages)
+        images = [] if self._vision is None else images_of_messages(self._messages)
         prompt = self._transcript.prompt(text, images)
+        self._leave_out()
         room = self._room(prompt)
         turn, self._turn = self._turn, self._turn + 1
         request = Request(
@@ -184,13 +191,14 @@ class TokenAgent(BaseAgent):
             self._scaled_logprobs,
             images,
         )
+        extends = prompt.extends and known > 0
+        given = prompt.new if extends else list(prompt.ids)
         sampled = await self._sample(prompt, request)
         self._transcript.add_reply(sampled.ids)
         said = self._sampler.text_of(sampled)
         action = with_opened_thought(said, text)
         # Templates that keep replies as they are then render the tokens that the model has seen.
         reply = {"role": "assistant", "content": action}
-        extends = prompt.extends and known > 0
         generation = Generation(
             messages=self._messages[known:] if extends else list(self._messages),
             reply=reply,
@@ -199,7 +207,7 @@ class TokenAgent(BaseAgent):
             finish_reason="stop" if sampled.is_complete else "length",
             prompt_tokens=len(prompt.ids),
             completion_tokens=len(sampled.ids),
-            prompt_ids=prompt.new if extends else prompt.ids,
+            prompt_ids=given,
             token_ids=sampled.ids,
             logprobs=list(sampled.logprobs) if sampled.logprobs else None,
             opens_thought=action != said,
@@ -264,23 +272,72 @@ class TokenAgent(BaseAgent):
         return len(self._messages) - 1
 
     def _rendered(self) -> str:
+        """Return the prompt; if it extends the tokens, maybe without the middle of the chat."""
         if self._is_rendered:
             content = self._messages[-1]["content"]
             prompt: str = content if isinstance(content, str) else content[0]["text"]
             return prompt
-        if self._vision is not None:
-            shown: str = self._vision.render(
-                self._messages, tools=self._tools, template=self._template
+        if self._left_out is not None:
+            text = self._render(_without(self._messages, self._left_out))
+            if self._transcript.extends(text):
+                self._check(text[len(self._transcript.shown) :])
+                return text
+            self._left_out = None
+            self._transcript.shown = self._render(self._messages[: self._known])
+        return self._render(self._messages)
+
+    def _check(self, added: str) -> None:
+        """Whenever the chat has doubled, compare the end of a prompt with that of the whole chat.
+
+        Raises:
+            RuntimeError: They differ, so the tokens since the last time may be wrong.
+        """
+        if len(self._messages) < 2 * self._checked:
+            return
+        self._checked = len(self._messages)
+        before = self._render(self._messages[: self._known])
+        if self._render(self._messages) != before + added:
+            raise RuntimeError(
+                f"The chat template of {self.model!r} was taken to render each message by itself "
+                f"(gem_rollout.tokens.template_proof), and does not. Please report this."
             )
-            return shown
-        text: str = self._sampler.tokenizer.apply_chat_template(
-            self._messages,
-            tools=self._tools,
-            tokenize=False,
-            add_generation_prompt=True,
-            **self._template,
-        )
-        return text
+
+    def _leave_out(self) -> None:
+        """Let the next prompt be rendered without the middle of the chat, if this is proven."""
+        tokenizer, self._known = self._sampler.tokenizer, len(self._messages)
+        if self._is_rendered or self._vision is not None:
+            return
+        if tokenizer.apply_chat_template.__module__ != "transformers.tokenization_utils_base":
+            return  # of another kind, of which nothing is known
+        from gem_rollout.tokens.template_proof import is_local, left_out  # noqa: PLC0415 - optional
+
+        gone = left_out(self._known)
+        source = tokenizer.get_chat_template(self._template.get("chat_template"), self._tools)
+        if gone in (None, self._left_out) or not is_local(source):
+            return
+        try:
+            self._transcript.shown = self._render(_without(self._messages, gone))
+        except Exception:  # noqa: BLE001 - a template that refuses a chat without its middle
+            return
+        self._left_out = gone
+
+    def _render(self, messages: list[dict[str, Any]]) -> str:
+        shown: str
+        if self._vision is not None:
+            shown = self._vision.render(messages, tools=self._tools, template=self._template)
+        else:
+            shown = self._sampler.tokenizer.apply_chat_template(
+                messages,
+                tools=self._tools,
+                tokenize=False,
+                add_generation_prompt=True,
+                **self._template,
+            )
+        return shown
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(model={self.model!r})"
+
+
+def _without(messages: list[dict[str, Any]], gone: slice) -> list[dict[str, Any]]:
+    return messages[: gone.start] + messages[gone.stop :]

@@ -379,7 +379,7 @@ class _PushAgent(TokenAgent):
         self._reply = reply
         room = None if request.max_new_tokens >= UNLIMITED else request.max_new_tokens
         shown = Prompt(
-            list(prompt.ids),
+            prompt.ids,
             list(prompt.new),
             prompt.extends,
             room,

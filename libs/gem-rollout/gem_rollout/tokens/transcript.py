@@ -36,18 +36,25 @@ class Transcript:
     Args:
         tokenizer: A tokenizer of transformers.
         vision: Encodes texts with images; None for a model that reads text only.
+
+    Attributes:
+        shown: The text of the last prompt. It may be replaced by another one, if every prompt that
+            continues it differs from the present text in the same way.
     """
 
     def __init__(self, tokenizer: Any, vision: Any = None) -> None:
         self._tokenizer = tokenizer
         self._vision = vision
         self._images = 0
-        self._text = ""
+        self.shown = ""
+        self._said = ""
         self._ids: list[int] = []
 
     def extends(self, text: str) -> bool:
         """Return whether there are tokens, and a rendered prompt begins with all of them."""
-        return bool(self._ids) and text.startswith(self._text)
+        known = len(self.shown)
+        is_prompt = bool(self._ids) and text.startswith(self.shown)
+        return is_prompt and text.startswith(self._said, known)
 
     def prompt(self, text: str, images: Sequence[Image] = ()) -> PromptTokens:
         """Return the tokens of a rendered prompt.
@@ -57,11 +64,12 @@ class Transcript:
             images: All of its images, in order.
         """
         extends = self.extends(text)
-        added = text[len(self._text) :] if extends else text
+        added = text[len(self.shown) + len(self._said) :] if extends else text
         shown = images[self._images :] if extends else images
         new = self._encode(added, shown, continues=extends)
-        self._ids = self._ids + new if extends else new
-        self._text, self._images = text, len(images)
+        self._ids = self._ids if extends else []
+        self._ids += new
+        self.shown, self._said, self._images = text, "", len(images)
         return PromptTokens(list(self._ids), new, extends)
 
     def _encode(self, text: str, images: Sequence[Image], *, continues: bool) -> list[int]:
@@ -75,15 +83,16 @@ class Transcript:
 
     def difference(self, text: str) -> str:
         """Describe where a text first differs from the tokens so far."""
-        pairs = enumerate(zip(self._text, text, strict=False))
+        known = self.shown + self._said
+        pairs = enumerate(zip(known, text, strict=False))
         place = next((at for at, (one, other) in pairs if one != other), len(text))
-        before, after = (repr(one[place : place + _SHOWN]) for one in (self._text, text))
+        before, after = (repr(one[place : place + _SHOWN]) for one in (known, text))
         return f"at character {place} it was {before} and is now {after}"
 
     def add_reply(self, ids: list[int]) -> None:
         """Append the sampled tokens of a reply, including the token that ended it."""
-        self._ids = self._ids + ids
-        self._text += self.decode(ids)
+        self._ids += ids
+        self._said += self.decode(ids)
 
     def decode(self, ids: list[int]) -> str:
         """Return the text of tokens, special tokens included."""

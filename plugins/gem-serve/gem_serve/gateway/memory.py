@@ -7,7 +7,7 @@ reply, so that the model sees what it said.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -27,8 +27,10 @@ class Recalled:
         digest: Digest of the tools and the messages.
         message_parent: The newest call whose messages and reply begin the chat; None without one.
         position: Number of messages up to and including that reply.
-        changes: What was restored.
+        changes: What was restored, except in messages that the chat before it had too.
         state: The hash of the tools and the messages, to go on with.
+        sent: The messages as the client sent them.
+        tools: The tools, encoded.
     """
 
     messages: list[Message]
@@ -37,6 +39,8 @@ class Recalled:
     position: int = 0
     changes: list[str] = field(default_factory=list)
     state: Any = None
+    sent: list[Message] = field(default_factory=list)
+    tools: bytes = b""
 
     def after(self, reply: Message) -> str:
         """Return the digest of the tools, the messages and a reply."""
@@ -58,9 +62,13 @@ class Memory:
         self._after: dict[str, CallRecord] = {}
         self._by_call: dict[str, Message] = {}
         self._by_text: dict[str, Message | None] = {}
+        self._newest = Recalled([])
+        """The newest chat, from which one that continues it goes on."""
 
     def add(self, call: CallRecord) -> None:
         """Remember a call that has a reply."""
+        if call.digest != self._newest.digest:  # another reply may change what it continues
+            self._newest = Recalled([])
         self._before.setdefault(call.digest, []).append(call)
         self._after[call.after] = call
         for one in call.reply.get("tool_calls", ()):
@@ -73,22 +81,38 @@ class Memory:
 
     def recall(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> Recalled:
         """Return a chat with recorded replies, and the call that it continues."""
-        state = hashlib.blake2b(_dumps(tools), digest_size=16)
-        found = Recalled([])
-        for at, sent in enumerate(messages):
+        found = self._begun(messages, _dumps(tools))
+        state = found.state
+        for at, sent in enumerate(messages[len(found.sent) :], start=len(found.sent)):
             message = sent
             if sent["role"] == "assistant":
                 message = self._recorded(sent, state.hexdigest())
                 if message is not sent and _encoded(message) != _encoded(sent):
                     found.changes.append(f"message {at} was restored: {_difference(sent, message)}")
+            found.sent.append(sent)
             found.messages.append(message)
             state.update(_encoded(message))
             if message["role"] == "assistant":
                 call = self._after.get(state.hexdigest())
                 if call is not None:
                     found.message_parent, found.position = call, at + 1
-        found.digest, found.state = state.hexdigest(), state
+        found.digest = state.hexdigest()
+        self._newest = found
         return found
+
+    def _begun(self, messages: Sequence[Message], tools: bytes) -> Recalled:
+        """Return a copy of the newest chat if this one continues it, and else an empty one."""
+        newest = self._newest
+        known = len(newest.sent)
+        if not known or newest.tools != tools or messages[:known] != newest.sent:
+            return Recalled([], state=hashlib.blake2b(tools, digest_size=16), tools=tools)
+        return replace(
+            newest,
+            messages=[*newest.messages],
+            changes=[],
+            state=newest.state.copy(),
+            sent=[*newest.sent],
+        )
 
     def _recorded(self, sent: Message, digest: str) -> Message:
         """Return the recorded reply that a message stands for; the message if there is none."""

@@ -5,9 +5,10 @@ token ids after those of the call that its prompt extends. A log therefore grows
 episode, and a gateway that starts again reads it back.
 """
 
+import bisect
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +19,7 @@ from gem_core.records import from_fields, to_fields
 from gem_rollout.records.store import private
 from gem_serve.gateway.events import Message
 
-__all__ = ["CallRecord", "Log", "Records", "call_from", "read_log"]
+__all__ = ["CallRecord", "Log", "Records", "call_from", "read_log", "tokens_of"]
 
 
 @dataclass
@@ -49,7 +50,7 @@ class CallRecord:
         error: What the program was told; None if it got a reply.
         kind: The kind of the error; see ``CallError``.
         sent: Whether a client was sent the whole answer.
-        changes: What the gateway changed in the request.
+        changes: What the gateway changed in the request, and not in an earlier one already.
         started: Unix time of the beginning.
         ended: Unix time of the end.
         waited: Seconds before the engine was asked.
@@ -106,8 +107,10 @@ class Records:
     def __init__(self) -> None:
         self.calls: dict[str, CallRecord] = {}
         self.tools: dict[str, list[dict[str, Any]]] = {}
-        self._full: dict[str, list[int]] = {}
-        """All tokens of the calls that no other call extends, which the next prompt may."""
+        self._by_total: list[tuple[int, int, CallRecord]] = []
+        """The calls that have tokens, by the number of all of these, and by age."""
+        self._newest = ("", list[int]())
+        """The newest call and all its tokens, which the next prompt often extends."""
 
     def add(self, call: CallRecord, prompt_ids: list[int] | None = None) -> None:
         """Take a call.
@@ -122,20 +125,16 @@ class Records:
             call.prompt_tokens = len(prompt_ids)
             call.token_parent = None if parent is None else parent.id
             call.new_ids = prompt_ids[0 if parent is None else parent.total :]
-            self._full[call.id] = prompt_ids + call.ids
+            self._newest = call.id, prompt_ids + call.ids
+        if call.ids:
+            bisect.insort(self._by_total, (call.total, len(self.calls), call))
         self.calls[call.id] = call
-        self._full.pop(call.token_parent or "", None)
 
     def full(self, call_id: str) -> list[int]:
         """Return all token ids of a call: its prompt and what was sampled."""
-        known = self._full.get(call_id)
-        if known is not None:
-            return known
-        ids: list[int] = []
-        for call in reversed([*self.chain(call_id, "token_parent")]):
-            ids += call.new_ids
-            ids += call.ids
-        return ids
+        if self._newest[0] == call_id:
+            return self._newest[1]
+        return tokens_of(reversed([*self.chain(call_id, "token_parent")]))
 
     def messages(self, call_id: str) -> list[Message]:
         """Return all messages of a call and its reply."""
@@ -151,19 +150,31 @@ class Records:
             yield self.calls[at]
             at = getattr(self.calls[at], by)
 
+    def since(
+        self, call: CallRecord, before: CallRecord, by: Literal["token_parent", "message_parent"]
+    ) -> list[CallRecord] | None:
+        """Return the calls after an earlier one up to this one; None if it does not follow it."""
+        found: list[CallRecord] = []
+        for one in self.chain(call.id, by):
+            if one is before:
+                return found[::-1]
+            found.append(one)
+        return None
+
     def _parent_of(self, prompt_ids: list[int]) -> CallRecord | None:
         """Return the call with the most tokens that a prompt begins with."""
-        best: CallRecord | None = None
-        size = len(prompt_ids)
-        for call in reversed(self.calls.values()):
-            longest = 0 if best is None else best.total
-            if not call.ids or not longest < call.total < size:
-                continue
+        shorter = bisect.bisect_left(self._by_total, (len(prompt_ids),))
+        for _, _, call in reversed(self._by_total[:shorter]):
             # The sampled tokens differ between calls more often than the prompts do.
             ends_alike = prompt_ids[call.prompt_tokens : call.total] == call.ids
             if ends_alike and prompt_ids[: call.total] == self.full(call.id):
-                best = call
-        return best
+                return call
+        return None
+
+
+def tokens_of(calls: Iterable[CallRecord]) -> list[int]:
+    """Return the tokens of calls that follow each other: new ones of prompts, and sampled ones."""
+    return [token for call in calls for ids in (call.new_ids, call.ids) for token in ids]
 
 
 class Log:

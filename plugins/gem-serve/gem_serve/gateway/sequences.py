@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from gem_core.agent import Generation
 from gem_core.observation import Info
 from gem_rollout.records.trajectory import Trajectory, Turn
-from gem_serve.gateway.recorder import CallRecord
+from gem_serve.gateway.recorder import CallRecord, tokens_of
 
 if TYPE_CHECKING:
     from gem_serve.gateway.episode import ProgramEpisode
@@ -190,9 +190,11 @@ def _turns(
     turns: list[Turn] = []
     before: CallRecord | None = None
     for call in calls:
-        extends = before is not None and _extends(episode, call, before)
-        prompt = episode.records.full(call.id)[: call.prompt_tokens] if call.ids else None
-        given = prompt[before.total :] if prompt is not None and extends and before else prompt
+        followed = before and episode.records.since(call, before, "token_parent")
+        extends = followed is not None
+        given = tokens_of(followed)[: -len(call.ids)] if followed and call.ids else None
+        if not followed and call.ids:
+            given = episode.records.full(call.id)[: call.prompt_tokens]
         generation = Generation(
             messages=_messages(episode, call, before if extends else None),
             reply=call.reply,
@@ -222,15 +224,13 @@ def _turns(
     return turns
 
 
-def _extends(episode: "ProgramEpisode", call: CallRecord, before: CallRecord) -> bool:
-    """Return whether the prompt of a call begins with all tokens of another one."""
-    return any(one is before for one in episode.records.chain(call.id, "token_parent"))
-
-
 def _messages(
     episode: "ProgramEpisode", call: CallRecord, before: CallRecord | None
 ) -> list[dict[str, Any]]:
     """Return the messages of a call that follow those and the reply of an earlier one."""
+    followed = before and episode.records.since(call, before, "message_parent")
+    if followed:
+        return [one for call in followed for one in [*call.messages, call.reply]][:-1]
     found = episode.records.messages(call.id)[:-1]
     if before is None:
         return found

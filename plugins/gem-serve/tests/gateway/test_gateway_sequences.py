@@ -160,6 +160,8 @@ def test_dropped_reasoning_is_restored_unless_it_must_not_be(begin: Any, world: 
         assert differences([trajectory], engine.log) == []
         changed = [turn for turn in trajectory.turns if "changes" in turn.info]
         assert bool(changed) == restore
+        told = [change for turn in changed for change in turn.info["changes"]]
+        assert len(told) == len({*told})  # by the first call that sends the message
         assert (len(trajectory.tokens()) == 1) == restore
 
 
@@ -236,3 +238,38 @@ def test_a_message_with_other_tool_calls_is_not_replaced_by_the_recorded_reply(
     trajectory = gateway.admin.close(episode.episode)
     assert [turn.info.get("changes") for turn in trajectory.turns] == [None] * 5
     assert len(trajectory.tokens()) == 5
+
+
+@settings(max_examples=300 if thorough() else 40)
+@given(
+    asks=st.lists(
+        st.tuples(st.integers(0, 9), st.booleans(), st.booleans(), st.booleans()), max_size=14
+    )
+)
+def test_a_chat_that_goes_on_is_recalled_as_if_it_were_read_from_its_beginning(
+    asks: list[tuple[int, bool, bool, bool]],
+) -> None:
+    """Conversations that grow and fork, whose program drops reasoning and rewrites its history."""
+    from gem_serve.gateway.memory import Memory
+    from gem_serve.gateway.recorder import CallRecord
+
+    memory, known, chats = Memory(), list[CallRecord](), [list[Any]()]
+    for number, (which, drops, rewrites, fails) in enumerate(asks):
+        messages = [*chats[which % len(chats)], {"role": "user", "content": "Go on."}]
+        if rewrites:
+            messages[0] = {"role": "user", "content": f"Begin {number}."}
+        fresh = Memory()
+        for call in known:
+            fresh.add(call)
+        found, expected = (one.recall(messages, TOOLS) for one in (memory, fresh))
+        assert found.messages == expected.messages
+        assert (found.digest, found.position) == (expected.digest, expected.position)
+        assert found.message_parent is expected.message_parent
+        if fails:
+            continue
+        reply = {"role": "assistant", "content": f"Answer {number}.", "reasoning_content": "Hm."}
+        record = CallRecord("", number, digest=found.digest, after=found.after(reply), reply=reply)
+        known.append(record)
+        memory.add(record)
+        sent = {**reply, "reasoning_content": ""} if drops else reply
+        chats.append([*messages, sent])
