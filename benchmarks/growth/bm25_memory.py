@@ -9,11 +9,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-__all__ = ["SIZES", "TITLE", "UNIT", "measure"]
+__all__ = ["GROWTH", "SIZES", "TITLE", "UNIT", "measure"]
 
 SIZES = (5_000, 20_000, 80_000)
 UNIT = "MiB"
 TITLE = "private memory of a second process that searches n passages"
+GROWTH = 0
 _SEARCH = """
 import sys
 from pathlib import Path

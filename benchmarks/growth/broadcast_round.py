@@ -10,7 +10,7 @@ __all__ = ["GROWTH", "SIZES", "TITLE", "UNIT", "measure"]
 
 SIZES = (8, 32, 128)
 UNIT = "ms of CPU"
-TITLE = "a round of n agents, each of which broadcasts a message and is shown the last one to it"
+TITLE = "a round of n agents, each of which says something to all others"
 GROWTH = 1.5  # each agent is told what all others say, which is fast
 _REPEATS = 20
 

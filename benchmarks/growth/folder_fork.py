@@ -5,10 +5,11 @@ import time
 
 from growth.folder_read import SIZES, call, playing
 
-__all__ = ["SIZES", "TITLE", "UNIT", "measure"]
+__all__ = ["GROWTH", "SIZES", "TITLE", "UNIT", "measure"]
 
 UNIT = "ms"
 TITLE = "a fork of tools:Folder with n records, and a call in it that changes one"
+GROWTH = 0
 _FORKS = 10
 
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import gem_core
 
-__all__ = ["SIZES", "TITLE", "UNIT", "call", "measure", "playing"]
+__all__ = ["GROWTH", "SIZES", "TITLE", "UNIT", "call", "measure", "playing"]
 
 SIZES = (1_600, 6_400, 25_600)
 UNIT = "ms"
 TITLE = "a call of tools:Folder that reads one of n records"
+GROWTH = 0
 _CALLS = 20
 _TOOLS = '''
 from general_agent.tools import DB, Tools, tool

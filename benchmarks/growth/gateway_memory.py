@@ -14,7 +14,7 @@ __all__ = ["SIZES", "TITLE", "UNIT", "measure"]
 
 SIZES = (50, 200, 800)
 UNIT = "MiB"
-TITLE = "Memory of an episode of the gateway, by calls"
+TITLE = "memory of an episode of the gateway after n calls"
 
 _NEW = 30
 

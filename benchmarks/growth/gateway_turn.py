@@ -13,7 +13,7 @@ __all__ = ["SIZES", "TITLE", "UNIT", "measure"]
 
 SIZES = (100, 400, 1600)
 UNIT = "ms"
-TITLE = "A call in an episode of the gateway, by calls so far"
+TITLE = "a call in an episode of the gateway after n calls"
 
 _REPEATS, _CALLS, _NEW = 3, 16, 30
 

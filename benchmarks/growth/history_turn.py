@@ -6,11 +6,12 @@ from gem_core.env import BaseEnv, Step
 from gem_core.observation import Action, Info
 from gem_core.wrappers import HistoryWrapper
 
-__all__ = ["SIZES", "TITLE", "UNIT", "measure"]
+__all__ = ["GROWTH", "SIZES", "TITLE", "UNIT", "measure"]
 
 SIZES = (400, 1600, 6400)
 UNIT = "µs"
-TITLE = "A turn with `concat_with_action`, by turns so far"
+TITLE = "a turn with `concat_with_action` after n turns"
+GROWTH = 0.5  # a copy of the text
 
 _REPEATS, _TURNS = 5, 20
 

@@ -12,11 +12,12 @@ from gem_agents.local_model import LocalModel
 from gem_rollout.models.tiny_model import save_tiny_model
 from gem_rollout.tokens.sampler import Request
 
-__all__ = ["SIZES", "TITLE", "UNIT", "measure"]
+__all__ = ["GROWTH", "SIZES", "TITLE", "UNIT", "measure"]
 
 SIZES = (16, 64, 256)
 UNIT = "ms"
-TITLE = "A turn with a local model of 0.25 M parameters, by turns so far"
+TITLE = "a turn with a local model of 0.25 M parameters after n turns"
+GROWTH = 0.5  # attention to what is cached
 
 _REPEATS, _NEW, _REPLY, _CONTEXT = 5, 24, 8, 16384
 

@@ -8,11 +8,12 @@ from gem_core.observation import Action, Info
 from gem_rollout import TokenSession
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
 
-__all__ = ["SIZES", "TITLE", "UNIT", "measure"]
+__all__ = ["GROWTH", "SIZES", "TITLE", "UNIT", "measure"]
 
 SIZES = (100, 400, 1600)
 UNIT = "ms"
-TITLE = "A turn of a token session, by turns so far"
+TITLE = "a turn of a token session after n turns"
+GROWTH = 0.25  # a copy of the token ids
 
 _REPEATS, _TURNS = 3, 16
 

@@ -96,7 +96,8 @@ def run(options: argparse.Namespace) -> None:
         ],
     )
     too_fast = [name for name, row in rows.items() if row.rounds and row.is_too_fast]
-    stem = "-".join(["growth", *["quick"] * options.quick, *options.names])
+    chosen = options.names if len(options.names) < 2 else ["some"]
+    stem = "-".join(["growth", *["quick"] * options.quick, *chosen])
     rounds = {name: row.rounds for name, row in rows.items()}
     write(options.output, stem, "Growth", [*_parts(rows, too_fast), *not_measured(errors)], rounds)
     sys.exit(1 if too_fast or errors else 0)
