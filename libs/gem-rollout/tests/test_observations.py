@@ -163,6 +163,28 @@ class TestAnyObservations:
             images.append(Image(bytes([number]), "image/png"))
         assert [len(turn.observation) for turn in turns] == [1, 2]
 
+    def test_a_list_of_the_first_turn_that_is_changed_changes_no_other_turn(
+        self, tmp_path: Path
+    ) -> None:
+        kept, images = Observations(), [Image(bytes([one]), "image/png") for one in range(4)]
+        turns = [
+            Turn("a", kept.keep(images[:count]), "go", 0.0, False, False, {}) for count in (2, 3, 4)
+        ]
+        turns[0].observation.clear()
+        trajectory = Trajectory("test:Env-v0", "a", 0, 7, turns)
+        assert observations_of(trajectory) == [[], images[:3], images]
+        (found,) = read(write(tmp_path / "file", trajectory))
+        assert observations_of(found) == as_json([[], images[:3], images])
+
+    def test_two_surrogates_that_json_reads_as_one_character_change_no_other_text(
+        self, tmp_path: Path
+    ) -> None:
+        kept, start = Observations(), "a line\n" * 100
+        texts = [start, start + "\ud83d\ude00 one\n", start + "\ud83d\ude00 one\n" + "two\n" * 9]
+        turns = [Turn("a", kept.keep(text), "go", 0.0, False, False, {}) for text in texts]
+        (found,) = read(write(tmp_path / "file", Trajectory("test:Env-v0", "a", 0, 7, turns)))
+        assert observations_of(found) == [json.loads(json.dumps(text)) for text in texts]
+
     def test_turns_can_be_left_out_and_repeated(self, tmp_path: Path) -> None:
         trajectory, shown = long_episode(30)
         trajectory.turns = [*trajectory.turns[::3], *trajectory.turns]
@@ -196,6 +218,15 @@ class TestALongEpisode:
         turns = [Turn("a", kept.keep(text), "go", 0.0, False, False, {}) for text in texts]
         fields = Trajectory("test:Env-v0", "a", 0, 7, turns).to_dict()["turns"][1]
         assert (fields["shares"], fields["observation"]) == (500, "You have 12 left.")
+
+    def test_a_part_of_a_word_is_not_shared(self) -> None:
+        kept = Observations()
+        texts = ["word " * 100 + "cave 41.", "word " * 100 + "cave 47."]
+        turns = [Turn("a", kept.keep(text), "go", 0.0, False, False, {}) for text in texts]
+        fields = Trajectory("test:Env-v0", "a", 0, 7, turns).to_dict()["turns"][1]
+        assert fields["observation"] == "47."
+        with pytest.raises(ValueError, match="by Trajectory"):
+            Turn.from_dict(fields)
 
     def test_short_texts_are_written_whole(self) -> None:
         agent = Watches()

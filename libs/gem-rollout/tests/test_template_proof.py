@@ -105,6 +105,17 @@ REFUSED = {
     "the system message last": LOOP.replace(
         "BODY", "{% if loop.last %}{% for m in messages %}{{ m.role }}{% endfor %}{% endif %}"
     ),
+    "the index in the condition of an inner loop": LOOP.replace(
+        "BODY", "{% for x in [1] if loop.index0 > 30 %}(late){% endfor %}" + SAYS
+    ),
+    "a function with the name of another": "{% set d = dict(a=namespace(n=0)) %}"
+    "{% set namespace = d.get %}"
+    + LOOP.replace(
+        "BODY", "{% set my = namespace('a') %}{% set my.n = my.n + 1 %}{{ my.n }}" + SAYS
+    ),
+    "chance in another filter": LOOP.replace(
+        "BODY", "{{ [message.content] | map('random') | join }}"
+    ),
     "two loops": LOOP.replace("BODY", "{{ message.role }}") + LOOP.replace("BODY", SAYS),
     "the length": "{{ messages | length }}" + LOOP.replace("BODY", SAYS),
     "a large length": "{% if messages | length > 9 %}(long){% endif %}" + LOOP,

@@ -8,6 +8,7 @@ taken.
 import io
 import itertools
 import mmap
+import os
 import pickle
 import shutil
 import tempfile
@@ -119,7 +120,7 @@ class RowFiles:
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="gem-rows-"))
             self._lifetime = Lifetime(self, _delete, self._folder, what="folder of rows")
-        return self._folder / f"{next(self._numbers)}.rows"
+        return self._folder / f"{os.getpid()}-{next(self._numbers)}.rows"
 
 
 def _delete(folder: Path) -> None:

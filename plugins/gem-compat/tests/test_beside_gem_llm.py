@@ -31,7 +31,7 @@ try:
 except ImportError as error:
     print(type(error).__name__, error)
 """
-MAKE = "import gem_core; gem_core.make('game:Wordle-v0-easy')"
+LIST = "import gem_core; gem_core.list_envs()"
 
 
 def make_gem_llm(folder):
@@ -106,7 +106,7 @@ def test_gem_llm_is_noticed_beside_gem_compat_and_the_remedy_works(wheels, tmp_p
 
     environment.pip("uninstall", "--yes", "gem-llm")
     with subtests.test("the empty package says what to do after gem-llm was removed"):
-        said = environment.run("-c", IMPORT + MAKE)
+        said = environment.run("-c", IMPORT + LIST)
         assert "InstallationError The package 'gem' in " in said
         assert "__init__.py, core.py, envs/registration.py are missing" in said
         assert "pip install --force-reinstall --no-deps gem-compat" in said
@@ -121,7 +121,7 @@ def test_gem_llm_is_noticed_beside_gem_compat_and_the_remedy_works(wheels, tmp_p
     environment.install(theirs)
     with subtests.test("gem-core reports a gem-llm that was installed later"):
         code = "import gem; print(gem.MARK)\n"  # none of our code is left in what is imported
-        said = environment.run("-c", code + MAKE)
+        said = environment.run("-c", code + LIST)
         assert "theirs\n" in said
         assert "plugin gem-compat: InstallationError: gem-compat and gem-llm are both inst" in said
         doctor = environment.run("-m", "gem_core", "doctor", "--format=json")

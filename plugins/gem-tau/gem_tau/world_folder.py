@@ -19,7 +19,7 @@ import copy
 import functools
 import hashlib
 import json
-import re
+import pickle
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -38,13 +38,10 @@ from gem_tau.readers.fields import Fields, Tool, checked
 from gem_tau.readers.files import read_json, read_text, stamp
 from gem_tau.task import Call
 from gem_tau.toolkit import CallResult
-from gem_tau.versions import START, Shared, Version
 from gem_tau.world_clock import world_builtins
 
 __all__ = ["World", "WorldState", "find_worlds", "load_world"]
 
-_BYPASSES = re.compile(r"__dict__|\bvars\(|__setattr__|__delattr__|\bheapq\b|\b(dict|list|set)\.\w")
-"""What may change containers without their methods; code that has it gets copies of its own."""
 _FILES = ("instruction.md", "db.json", "tools.py", "gold.json", "verify.py")
 _ALIAS = "general_agent"
 _LOCK = Lock()  # held while sys.modules has the modules of a world
@@ -104,8 +101,6 @@ class World:
         self.folder = folder
         self.instruction = read_text(folder / "instruction.md").strip()
         initial = read_json(folder / "db.json")
-        self.digest = digest_of([read_text(folder / name) for name in ("db.json", "tools.py")])
-        """A digest of what a snapshot refers to."""
         name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
         self._module = types.ModuleType(f"gem_tau_world_{name}")
         vars(self._module)["__builtins__"] = world_builtins()
@@ -116,10 +111,8 @@ class World:
         self.db_type: type[Any] | None = getattr(self._module, "TaskDB", None)
         self.verify: Callable[[Any], Any] | None = getattr(self._module, "verify", None)
         self._described = self._tools()
-        files = [folder / name for name in ("tools.py", "verify.py")]
-        bypasses = any(_BYPASSES.search(read_text(file)) for file in files if file.is_file())
-        self.shared = Shared(self._made(initial), self._is_own_model, notes=not bypasses)
-        """The database at the start, and its versions."""
+        first = self._made(initial)
+        self._first = first, self.dumped(first)
         self.gold = self._gold()
         self.solved = self._solve() if self.gold else ""
         """The digest of the database after the calls of ``gold.json``; empty without them."""
@@ -166,32 +159,6 @@ class World:
                         sys.modules.pop(name, None)
                     else:
                         sys.modules[name] = module
-
-    def _made(self, content: Any) -> Any:
-        if self.db_type is None:
-            return content
-        try:
-            return self.db_type.model_validate(content)
-        except Exception as error:
-            raise DataError(f"{self.folder}: the database does not fit TaskDB: {error}") from error
-
-    def _is_own_model(self, kind: type) -> bool:
-        """Return whether a class is a model of ``tools.py`` that stores nothing when it is read."""
-        is_own = kind.__module__ == self._module.__name__ and hasattr(kind, "model_fields")
-        members = (one for base in kind.__mro__ for one in vars(base).values())
-        return is_own and not any(isinstance(one, functools.cached_property) for one in members)
-
-    def dumped(self, version: Version) -> Any:
-        """Return the database of a version as JSON types."""
-        if self.db_type is None:
-            return self.shared.run(version, lambda top: copy.deepcopy(top[0]), undo=True).result
-        dump = {"mode": "json", "warnings": False}
-        return self.shared.run(version, lambda top: top[0].model_dump(**dump), undo=True).result
-
-    @functools.cached_property
-    def start(self) -> Any:
-        """The database at the start as JSON types."""
-        return self.dumped(START)
 
     def _attribute(self, name: str) -> Any:
         if not hasattr(self._module, name):
@@ -256,9 +223,43 @@ class World:
             raise ValueError(f"There is no function {name!r}.{near_names(name, self._described)}")
         return self._described[name].checked(arguments)
 
+    def _made(self, content: Any) -> Any:
+        if self.db_type is None:
+            return content
+        try:
+            return self.db_type.model_validate(content)
+        except Exception as error:
+            raise DataError(f"{self.folder}: the database does not fit TaskDB: {error}") from error
+
+    def dumped(self, db: Any) -> Any:
+        """Return the content of a database as JSON types."""
+        if self.db_type is None:
+            return copy.deepcopy(db)
+        content = db.model_dump(mode="json", warnings=False)
+        if not self._has_sets:
+            return content
+        try:
+            return _with_sorted_sets(content, db.model_dump(warnings=False))
+        except TypeError:  # sets of models
+            return content
+
+    @functools.cached_property
+    def _has_sets(self) -> bool:
+        """Whether the database may have sets, according to its types."""
+        try:
+            return self.db_type is not None and "uniqueItems" in str(
+                self.db_type.model_json_schema()
+            )
+        except Exception:  # noqa: BLE001 - types without a schema
+            return True
+
+    def start(self) -> "WorldState":
+        """Return the database at the start."""
+        return WorldState(self, *self._first)
+
     def _solve(self) -> str:
         """Return the digest of the database after the calls of ``gold.json``."""
-        state = WorldState(self)
+        state = self.start()
         for number, call in enumerate(self.gold):
             result = state.call(call.name, call.arguments)
             if not result.ok:
@@ -269,31 +270,41 @@ class World:
 
 
 class WorldState:
-    """The database of a world in an episode: a version of the one that all episodes share.
+    """The database of a world in an episode.
+
+    Tools get a copy, and what a call has changed is copied again: so a call that fails changes
+    nothing, nothing that a call has stored elsewhere, such as in its module, changes the database
+    later, and copies of an episode share it.
 
     Args:
         world: The world.
+        db: The database, which no code changes.
+        content: The database as JSON types.
     """
 
-    def __init__(self, world: World, version: Version = START) -> None:
+    def __init__(self, world: World, db: Any, content: Any) -> None:
         self.world = world
-        self.version = version
+        self._db = db
+        self._copy: Any = None
+        """The copy for tools, while their calls change nothing; None before the next call."""
+        self.content = content
+        """The database as JSON types. Do not change it."""
+        self._start = content
+
+    def _settle(self) -> None:
+        if self._copy is not None:  # with what calls have changed that the content does not show
+            self._db, self._copy = self._copy, None
 
     def __reduce__(self) -> tuple[Any, ...]:
+        self._settle()
         with self.world.registered():
-            return _restored, (
-                self.world,
-                self.world.digest,
-                self.world.shared.dump(self.version),
-            )
+            return _restored, (self.world, pickle.dumps((self._db, self.content, self._start)))
 
-    def __copy__(self) -> "WorldState":
-        return WorldState(self.world, self.version)
-
-    @property
-    def content(self) -> Any:
-        """The database as JSON types."""
-        return self.world.dumped(self.version)
+    def __deepcopy__(self, memo: object) -> "WorldState":
+        self._settle()
+        twin = WorldState(self.world, self._db, self._start)
+        twin.content = self.content
+        return twin
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> CallResult:
         """Call a tool by name. A call that fails changes nothing."""
@@ -301,22 +312,20 @@ class WorldState:
             checked = self.world.checked(name, arguments)
         except ValueError as error:
             return CallResult(f"Error: {error}", ok=False, kind="neither")
-
-        def work(top: list[Any]) -> str:
-            tools = self.world.tools(top[0])
-            output = _text(getattr(tools, name)(**checked))
-            if tools.db is not top[0]:
-                top[0] = tools.db
-            return output
-
+        db, self._copy = self._copy, None
         try:
-            ran = self.world.shared.run(self.version, work)
-            if any(held.foreign for held in ran.version.values()):
-                self.world.dumped(ran.version)  # it may hold what is not JSON
+            tools = self.world.tools(copy.deepcopy(self._db) if db is None else db)
+            output = _text(getattr(tools, name)(**checked))
+            content = self.world.dumped(tools.db)
+            is_read = bool(content == self.content)
+            after = tools.db if is_read else copy.deepcopy(tools.db)
         except Exception as error:  # noqa: BLE001 - tools report failures by raising
             return CallResult(f"Error: {_message(error)}", ok=False, kind="neither")
-        self.version = ran.version
-        return CallResult(ran.result, ok=True, kind="read" if ran.is_equal else "write")
+        if is_read:
+            self._copy = after
+            return CallResult(output, ok=True, kind="read")
+        self._db, self.content = after, content
+        return CallResult(output, ok=True, kind="write")
 
     def grade(self) -> dict[str, float]:
         """Return the reward of ``verify``, and whether the database equals that of ``gold.json``.
@@ -335,29 +344,44 @@ class WorldState:
         return parts
 
     def _verified(self, verify: Callable[[Any], Any]) -> float:
-        def work(top: list[Any]) -> float:
-            return float(verify(top[0]))
-
         try:
-            reward = self.world.shared.run(self.version, work, undo=True).result
+            reward = float(verify(copy.deepcopy(self._db)))
         except Exception as error:
             raise DataError(
                 f"{self.world.folder}: verify fails: {type(error).__name__}: {error}"
             ) from error
         if not 0.0 <= reward <= 1.0:
             raise DataError(f"{self.world.folder}: verify returned {reward}, not 0 to 1.")
-        return float(reward)
+        return reward
 
     def diff(self) -> list[Change]:
         """Return the differences from the database at the start; tables are its topmost fields."""
-        return _differences(self.world.start, self.content)
+        return _differences(self._start, self.content)
 
 
-def _restored(world: World, digest: str, version: bytes) -> WorldState:
-    if world.digest != digest:
-        raise DataError(f"{world.folder} has changed since this snapshot was made.")
+def _restored(world: World, packed: bytes) -> WorldState:
     with world.registered():
-        return WorldState(world, world.shared.load(version))
+        db, content, start = pickle.loads(packed)  # noqa: S301 - as all snapshots
+    made = WorldState(world, db, start)
+    made.content = content
+    return made
+
+
+def _with_sorted_sets(content: Any, value: Any) -> Any:
+    """Return JSON types in which sets, which have no order, are sorted lists.
+
+    Args:
+        content: The JSON types.
+        value: What they were made from.
+    """
+    if isinstance(value, set | frozenset):
+        return sorted(content, key=repr)
+    if isinstance(value, dict):
+        pairs = zip(content.items(), value.values(), strict=True)
+        return {key: _with_sorted_sets(one, other) for (key, one), other in pairs}
+    if isinstance(value, list | tuple):
+        return [_with_sorted_sets(*pair) for pair in zip(content, value, strict=True)]
+    return content
 
 
 def _differences(before: Any, after: Any) -> list[Change]:

@@ -107,6 +107,16 @@ class ToolWorldEnv(BaseEnv):
     def _most_turns(self) -> int:
         return self.max_turns or max(_TURNS, 2 * len(self.world.gold))
 
+    def fork(self) -> Self:
+        """Return an independent copy in the same state, which shares the database at that state."""
+        state, self.state = self.state, None
+        try:
+            twin = super().fork()
+        finally:
+            self.state = state
+        twin.state = copy.deepcopy(state)
+        return twin
+
     def reset_options(self, number: int, seed: int | None = None) -> dict[str, Any]:
         """Return the world of episode ``number``: all in an order, then once more."""
         return self._folders.reset_options(number, seed)
@@ -120,7 +130,7 @@ class ToolWorldEnv(BaseEnv):
         """
         idx, folder = self._folders.draw(self.rng, idx)
         world = load_world(folder)
-        self.state = WorldState(world)
+        self.state = world.start()
         self.turns = self.errors = 0
         info: Info = {"task_id": world.folder.name, "idx": idx}
         if self.instructions == "schemas":
@@ -168,16 +178,6 @@ class ToolWorldEnv(BaseEnv):
             "ended_by": ended_by,
             "db_diff": [change.to_dict() for change in self._running.diff()],
         }
-
-    def fork(self) -> Self:
-        """Return an independent copy in the same state, at a cost that no size of it raises."""
-        state, self.state = self.state, None
-        try:
-            twin = super().fork()
-        finally:
-            self.state = state
-        twin.state = copy.copy(state)
-        return twin
 
     def sample_random_action(self) -> Action:
         """Return a call of some function, or the message that ends the episode."""

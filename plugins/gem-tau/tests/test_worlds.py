@@ -13,7 +13,7 @@ from tau_worlds import COUNTER, VERIFY, random_world, world_folder
 
 import gem_core
 from gem_core.agent import ScriptedAgent
-from gem_core.errors import ConfigError, DataError, EpisodeEndedError, GemError, SnapshotError
+from gem_core.errors import ConfigError, DataError, EpisodeEndedError, GemError
 from gem_core.testing import check_env
 from gem_tau import world_folder as folders
 from gem_tau.world_clock import NOW
@@ -272,15 +272,6 @@ def test_a_snapshot_restores_where_the_world_was_never_loaded(tmp_path) -> None:
     assert twin.step("done").reward == 1.0
 
 
-def test_a_snapshot_of_a_changed_folder_is_refused(tmp_path) -> None:
-    env = counter(tmp_path)
-    env.reset(seed=0)
-    snapshot = env.snapshot()
-    (tmp_path / "world" / "db.json").write_text('{"counts": {"a": 1, "b": 3}}')
-    with pytest.raises(SnapshotError, match="has changed since this snapshot was made"):
-        env.restore(snapshot)
-
-
 def test_the_modules_of_worlds_do_not_stay_importable(tmp_path) -> None:
     play(counter(tmp_path), WorldOracle())
     assert "general_agent" not in sys.modules
@@ -395,3 +386,69 @@ def test_a_damaged_folder_plays_or_is_refused(tmp_path, name, start, piece, leng
         assert str(folder) in str(error)  # noqa: PT017 - it may also play
     finally:
         (folder / name).write_text(text)
+
+
+SETS = """
+from general_agent.tools import DB, Tools, tool
+
+BASIC = {"name": "basic", "uses": 0}
+
+
+class TaskDB(DB):
+    chosen: set[int] = set()
+    plans: list[dict] = []
+
+
+class TaskTools(Tools):
+    db: TaskDB
+
+    @tool
+    def choose(self, number: int) -> int:
+        self.db.chosen.add(number)
+        return number
+
+    @tool
+    def subscribe(self) -> int:
+        if not self.db.plans:
+            self.db.plans.append(BASIC)
+        else:
+            self.db.plans[0]["uses"] += 1
+        return self.db.plans[0]["uses"]
+
+    @tool
+    def lose(self) -> str:
+        self.db.plans.append({"name": lambda: 0})
+        return "done"
+"""
+
+
+def sets_world(tmp_path, gold) -> ToolWorldEnv:
+    world_folder(tmp_path / "world", tools=SETS, gold=gold, db={})
+    return ToolWorldEnv(data=tmp_path / "world", trust=True)
+
+
+def test_a_set_equals_another_that_was_filled_in_another_order(tmp_path) -> None:
+    orders = ([0, 8], [8, 0])  # which a set of eight places keeps apart
+    gold = [["choose", {"number": number}] for number in orders[0]]
+    env = sets_world(tmp_path, gold)
+    for order in orders:
+        actions = [call("choose", number=number) for number in order]
+        assert play(env, ScriptedAgent([*actions, "done"])).reward == 1.0
+
+
+def test_what_a_tool_stores_of_its_module_is_not_shared_by_episodes(tmp_path) -> None:
+    env = sets_world(tmp_path, [["subscribe", {}], ["subscribe", {}]])
+    for _ in range(2):
+        env.reset(seed=0)
+        env.step(call("subscribe"))
+        for episode in (env.fork(), env):
+            assert "1" in episode.step(call("subscribe")).observation
+            assert episode.step("done").reward == 1.0
+
+
+def test_a_call_that_leaves_what_cannot_be_kept_fails_and_changes_nothing(tmp_path) -> None:
+    env = sets_world(tmp_path, [["choose", {"number": 3}]])
+    env.reset(seed=0)
+    assert "Error" in env.step(call("lose")).observation
+    env.step(call("choose", number=3))
+    assert env.step("done").reward == 1.0

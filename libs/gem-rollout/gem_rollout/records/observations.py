@@ -49,7 +49,9 @@ class Continued(NamedTuple):
         """Return whether a kept value is the one before this one in the log."""
         if isinstance(before, Continued):
             return before.log is self.log and before.place == self.place - 1
-        return self.place == 1 and self.log[0][1] is before
+        first = self.log[0][1]
+        is_first = first == before if type(first) is list else first is before
+        return self.place == 1 and is_first
 
 
 class Observations:
@@ -71,7 +73,10 @@ class Observations:
             observation = list(observation)  # an environment may append to its own
         before, self._before = self._before, observation
         shares = _shared(before, observation)
-        return self._add(shares, observation[shares:] if shares else observation)
+        rest = observation[shares:] if shares else observation
+        if shares and not (_can_be_written(rest) and _can_be_written(self._log[0][1])):
+            shares, rest = 0, observation
+        return self._add(shares, rest)
 
     def read(self, rest: Any, shares: Any = 0) -> Any:
         """Return what to keep of an observation that was written as ``new_in`` returns it.
@@ -96,7 +101,7 @@ class Observations:
     def _add(self, shares: int, rest: Any) -> Any:
         if not shares:
             self._log = [(0, rest)]
-            return rest
+            return list(rest) if type(rest) is list else rest  # for its turn, which may change it
         self._log.append((shares, rest))
         return Continued(self._log, len(self._log) - 1)
 
@@ -125,7 +130,7 @@ def _is_same_image(one: Any, other: Any) -> bool:
 
 
 def _shared_characters(before: str, text: str) -> int:
-    """Return the length of the longest common beginning, up to the end of a line if one is near.
+    """Return the length of the longest common beginning, up to the end of a line or word nearby.
 
     Each step of the search compares half as many characters as the step before.
     """
@@ -140,8 +145,19 @@ def _shared_characters(before: str, text: str) -> int:
             low = middle
         else:
             high = middle - 1
-    shares = text.rfind("\n", max(0, low - _LEAST), low) + 1 or low
+    ends = (text.rfind(end, max(0, low - _LEAST), low) + 1 for end in "\n ")
+    shares = next(filter(None, ends), low)
     return shares if shares >= _LEAST else 0
+
+
+def _can_be_written(rest: Any) -> bool:
+    """Return whether a text is read as it was written: two surrogates become one character."""
+    if type(rest) is str and not rest.isascii():
+        try:
+            rest.encode()
+        except UnicodeEncodeError:
+            return False
+    return True
 
 
 def whole(kept: Any) -> Observation:

@@ -29,7 +29,8 @@ class Turn:
     Args:
         agent: Name of the agent that acted.
         observation: The observation that the agent was shown. What it shares with that of the turn
-            before is stored once for both, and put together each time it is read.
+            before is stored once for both, and put together each time it is read: to change an
+            observation, assign the changed one.
         action: The action.
         reward: The reward of the step.
         terminated: Whether the episode ended by its own rules with this turn.
@@ -72,7 +73,13 @@ class Turn:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """Return the turn with these fields; the inverse of ``to_dict`` without ``before``."""
+        """Return the turn with these fields; the inverse of ``to_dict`` without ``before``.
+
+        Raises:
+            ValueError: Its observation has only what is new in it.
+        """
+        if "shares" in fields:
+            raise ValueError("a turn with 'shares' is read with the turns before it, by Trajectory")
         generation = fields.get("generation")
         if generation is not None:
             fields = {**fields, "generation": Generation.from_dict(generation)}

@@ -150,7 +150,7 @@ class _Proof:
                 self._all(list(node.iter_child_nodes()), replace(place, is_plain=False))
 
     def _check_name(self, node: nodes.Name, place: _Place) -> bool:
-        refused = self._chats | (_CHANGING if node.ctx == "load" else {"loop"})
+        refused = self._chats | (_CHANGING if node.ctx == "load" else {"loop", *_FUNCTIONS})
         if node.name in refused:
             raise _UnprovenError
         return True
@@ -182,7 +182,9 @@ class _Proof:
             self._all([node.iter, *node.else_], outside)
         if node.recursive:
             raise _UnprovenError
-        self._all([node.target, *node.body, *([node.test] if node.test else [])], inside)
+        # In the condition of an inner loop, `loop` may be that of the loop around it.
+        self._all([node.test] if node.test else [], outside)
+        self._all([node.target, *node.body], inside)
         return True
 
     def _check_chat(self, node: nodes.Node, place: _Place) -> None:
@@ -214,7 +216,9 @@ class _Proof:
         return False
 
     def _check_filter(self, node: nodes.Filter, place: _Place) -> bool:
-        if node.name == "random" or (node.name in _LAZY and place.region is None):
+        named = [one.value for one in node.args if isinstance(one, nodes.Const)]
+        is_random = "random" in (node.name, *named)
+        if is_random or (node.name in _LAZY and place.region is None):
             raise _UnprovenError
         return False
 

@@ -165,7 +165,8 @@ def _stamp(corpus: Path) -> dict[str, Any]:
     """Return what the index of a corpus depends on beside its identity, which reads its ends."""
     status = corpus.stat()
     packages = {name: version(name) for name in ("bm25s", "PyStemmer")}
-    return {"time": status.st_mtime_ns, "file": status.st_ino, **packages}
+    times = [status.st_mtime_ns, status.st_ctime_ns]  # a program can set the first back
+    return {"times": times, "file": status.st_ino, **packages}
 
 
 @contextlib.contextmanager
@@ -256,9 +257,11 @@ def _save(
 
 def _manifest(place: Path) -> dict[str, Any]:
     try:
-        manifest: dict[str, Any] = json_value((place / _MANIFEST).read_text())
+        manifest = json_value((place / _MANIFEST).read_text())
     except (OSError, ValueError) as error:
         raise DataError(f"{place} is not a saved index: {error}.") from error
+    if not isinstance(manifest, dict):
+        raise DataError(f"{place} is not a saved index: its {_MANIFEST} is not an object.")
     return manifest
 
 
