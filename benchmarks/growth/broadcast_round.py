@@ -11,7 +11,7 @@ __all__ = ["GROWTH", "SIZES", "TITLE", "UNIT", "measure"]
 SIZES = (8, 32, 128)
 UNIT = "ms of CPU"
 TITLE = "a round of n agents, each of which says something to all others"
-GROWTH = 1.5  # each agent is told what all others say, which is fast
+GROWTH = 1.5  # each of n agents is shown n - 1 messages
 _REPEATS = 20
 
 

@@ -231,7 +231,7 @@ class _Proof:
         return True
 
     def _check_getitem(self, node: nodes.Getitem, place: _Place) -> bool:
-        """Of the chat, the first two messages may be read, and the neighbours of a message."""
+        """The first two messages of the chat may be read, and the neighbours of a message."""
         if _name(node.node) not in self._chats:
             return False
         at, step = node.arg, 0
