@@ -461,7 +461,9 @@ class TestScripts:
     def test_workers_end_when_their_parent_is_killed(
         self, run_script: Callable[..., "subprocess.Popen[str]"]
     ) -> None:
-        process = run_script("print(*vector.call('pid'), flush=True)\n    input()")
+        process = run_script(
+            "print(*vector.call('pid'), flush=True)\n    import signal\n    signal.pause()"
+        )
         assert process.stdout is not None
         process.stdout.readline()
         workers = [int(pid) for pid in process.stdout.readline().split()]
