@@ -2,7 +2,14 @@
 
 import click
 from click.shell_completion import CompletionItem
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from gem_core.console import Terminal
 from gem_core.options import completions, format_option, print_json
@@ -35,7 +42,7 @@ def command(model: str, form: str) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     console = Terminal(stderr=True)
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
-        tasks = {}
+        tasks: dict[str, TaskID] = {}
 
         def report(what: str, done: int, total: int) -> None:
             if what not in tasks:
