@@ -19,6 +19,7 @@ PACKAGES = {
     "accelerate": "pip install 'transformers[serving]'",
     "faiss": "pip install faiss-cpu",
     "fastapi": "pip install 'transformers[serving]'",
+    "gguf": "pip install gguf",
     "peft": "pip install peft",
     "ray": "pip install 'ray>=2.40'",
     "torch": "pip install torch",

@@ -11,7 +11,7 @@ from gem_agents.template_checks import Finding, check_template
 from gem_core.console import Terminal
 from gem_core.errors import ConfigError
 from gem_core.options import format_option, print_json
-from gem_rollout.models.pretrained import pretrained_options
+from gem_rollout.models.pretrained import find_pretrained
 
 __all__ = ["command", "load_tokenizer"]
 
@@ -30,9 +30,9 @@ _STYLES = {"ok": "green", "breaks": "red", "refused": "yellow"}
 def command(model: str, words: tuple[str, ...], form: str) -> None:
     """Check that the chat template of MODEL preserves the tokens of earlier turns.
 
-    MODEL is a folder, or a name on the hub. The exit status is 1 if a conversation breaks.
-    template.NAME=VALUE sets a variable of the template, and chat_template=FILE uses the template in
-    a file instead of the model's own.
+    MODEL is the id of a model of get-model, a folder, or a name on the hub. The exit status is 1 if
+    a conversation breaks. template.NAME=VALUE sets a variable of the template, and
+    chat_template=FILE uses the template in a file instead of the model's own.
     """
     given = dict(map(_read, words))
     tokenizer = load_tokenizer(model)
@@ -55,7 +55,7 @@ def load_tokenizer(model: str) -> Any:
     """Return the tokenizer of a model.
 
     Args:
-        model: A folder, or a name on the hub.
+        model: The id of a registered model, a folder, or a name on the hub.
 
     Raises:
         ConfigError: transformers or jinja2 are not installed, or the tokenizer cannot be loaded.
@@ -67,9 +67,9 @@ def load_tokenizer(model: str) -> Any:
         raise ConfigError(
             f"Chat templates need {error.name}: pip install gem-agents[templates]."
         ) from error
-    found = pretrained_options(model)
+    found, options = find_pretrained(model)
     try:
-        return transformers.AutoTokenizer.from_pretrained(model, **found)
+        return transformers.AutoTokenizer.from_pretrained(found, **options)
     except (OSError, ValueError) as error:
         first = str(error).partition("\n")[0]
         raise ConfigError(f"The tokenizer of {model!r} cannot be loaded: {first}") from error

@@ -24,7 +24,7 @@ from gem_agents.stop_strings import StopStrings
 from gem_core.errors import ConfigError
 from gem_core.lifetimes import Lifetime, Lock
 from gem_rollout.models.memory import is_out_of_memory
-from gem_rollout.models.pretrained import pretrained_options
+from gem_rollout.models.pretrained import find_pretrained
 from gem_rollout.models.vision import Vision, load_with_processor, tokenizer_of
 from gem_rollout.tokens.sampler import Request, Sampled
 from gem_rollout.tokens.text import TokenText
@@ -248,9 +248,9 @@ def load_model(
 def _load(name: str, device: str, dtype: str) -> tuple[Any, Any]:
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    found = pretrained_options(name)
+    found, options = find_pretrained(name)
     try:
-        model, processor = load_with_processor(name, found, dtype=dtype)
+        model, processor = load_with_processor(found, options, dtype=dtype)
         model.to(device)
     except (OSError, ValueError, RuntimeError, AttributeError, ImportError) as error:
         raise ConfigError(f"The model {name!r} cannot be loaded to {device}: {error}") from error

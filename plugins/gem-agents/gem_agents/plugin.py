@@ -1,15 +1,16 @@
-"""The plugin: registers the agents and the command without importing them."""
+"""The plugin: registers the agents, models and commands without importing them."""
 
 from gem_core import hookimpl
 from gem_core.registry import Registry
 from gem_core.specs import COMMANDS, AgentSpec, Spec
+from gem_rollout.models.registered import MODELS
 
 __all__ = ["gem_register"]
 
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the agents and the command that checks chat templates."""
+    """Add the agents, the models and the commands."""
     registry.add(
         AgentSpec(
             id="openai",
@@ -30,6 +31,27 @@ def gem_register(registry: Registry) -> None:
             entry_point="gem_agents.vllm_agent:VllmAgent",
             description="asks vLLM for tokens, on a server or in this process",
         )
+    )
+    registry.add(
+        Spec(
+            kind=MODELS,
+            id="smollm2",
+            entry_point="gem_agents.models.smollm2:write",
+            description="SmolLM2-135M-Instruct, a small language model for the CPU",
+            metadata={"license": "Apache-2.0", "size": "93 MB"},
+        ),
+        AgentSpec(
+            id="smollm2",
+            entry_point="gem_agents.local:LocalAgent",
+            kwargs={"model": "smollm2"},
+            description="asks the model smollm2 in this process",
+        ),
+        Spec(
+            kind=COMMANDS,
+            id="get-model",
+            entry_point="gem_agents.get_model:command",
+            description="Fetch a model, once",
+        ),
     )
     registry.add(
         Spec(

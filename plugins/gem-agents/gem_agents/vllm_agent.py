@@ -6,7 +6,7 @@ from typing import Any
 from gem_core.errors import ConfigError
 from gem_core.secret import Secret
 from gem_core.signatures import passes_options_to
-from gem_rollout.models.pretrained import pretrained_options
+from gem_rollout.models.pretrained import find_pretrained
 from gem_rollout.tokens.agent import TokenAgent
 from gem_rollout.tokens.limits import Limits
 
@@ -88,7 +88,7 @@ def _sampler_of(
     if base_url is None:
         from gem_agents.vllm_engine import VllmEngine  # noqa: PLC0415 - only where it is used
 
-        return VllmEngine(model, options=engine, **known)
+        return VllmEngine(find_pretrained(model)[0], options=engine, **known)
     from gem_agents.vllm_server import VllmServer  # noqa: PLC0415 - only where it is used
 
     return VllmServer(base_url, model=served_model, api_key=api_key, **known)
@@ -98,7 +98,8 @@ def _tokenizer_of(name: str) -> Any:
     try:
         import transformers  # noqa: PLC0415 - optional, and takes seconds
 
-        return transformers.AutoTokenizer.from_pretrained(name, **pretrained_options(name))
+        found, options = find_pretrained(name)
+        return transformers.AutoTokenizer.from_pretrained(found, **options)
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"The agent 'vllm' needs {error.name}: pip install gem-agents[templates]."

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from gem_core.errors import ConfigError
-from gem_rollout.models.pretrained import base_model, pretrained_options
+from gem_rollout.models.pretrained import base_model, find_pretrained
 from gem_rollout.models.vision import load_with_processor
 
 __all__ = ["Pretrained", "load_pretrained", "pick_device"]
@@ -59,11 +59,11 @@ def load_pretrained(
     chosen = pick_device(device)
     is_short = precision == "bf16"
     dtype = torch.bfloat16 if is_short and lora is not None else torch.float32
-    options = pretrained_options(path)
+    found, options = find_pretrained(path)
     if attn_implementation is not None:
         options["attn_implementation"] = attn_implementation
     try:
-        model, processor = load_with_processor(path, options, dtype=dtype)
+        model, processor = load_with_processor(found, options, dtype=dtype)
         masters = _shorten(model) if is_short else None
         model.to(chosen)
     except (OSError, ValueError, RuntimeError, AttributeError, ImportError) as error:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from gem_core.errors import ConfigError
+from gem_rollout.models.registered import find_model, model_folder
 
-__all__ = ["base_model", "pretrained_options"]
+__all__ = ["base_model", "find_pretrained"]
 
 _SECONDS = 2.5
 """How long the hub may take to connect or to answer; both together twice as long."""
@@ -21,44 +22,56 @@ _CONFIG = "config.json"
 """The file that every folder with a model of transformers has."""
 
 
-def pretrained_options(name: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the options of ``from_pretrained`` for a folder or a name on the hub.
+def find_pretrained(name: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
+    """Return where a model is, and the options of ``from_pretrained`` for it.
 
     Args:
-        name: The folder or the name.
+        name: The id of a registered model, a folder, or a name on the hub, in this order; a folder
+            with the name of a registered model is ``./NAME``.
 
     Returns:
-        ``local_files_only`` if the hub does not answer but the model is in the cache; otherwise
-        nothing.
+        A folder or a name on the hub; and ``local_files_only`` if the hub does not answer but the
+        model is in its cache, otherwise no options.
 
     Raises:
-        ConfigError: There is neither such a folder nor such a model on the hub; the folder is that
-            of a run; or the hub does not answer in time, and the model is not in the cache.
+        ConfigError: The registered model was not fetched; there is neither such a folder nor such a
+            model on the hub; the folder is that of a run; or the hub does not answer in time, and
+            the model is not in the cache.
     """
+    name = os.fspath(name)
+    if (spec := find_model(name)) is not None:
+        folder = model_folder(spec)
+        if not folder.is_dir():
+            size = spec.metadata.get("size", "")
+            raise ConfigError(
+                f"The model {name!r} is not on this machine. Fetch it{size and f' ({size})'}: "
+                f"gem-core get-model {name}"
+            )
+        return str(folder), {}
     if (folder := Path(name)).is_dir():
         if not (folder / _CONFIG).is_file() and (folder / "model" / _CONFIG).is_file():
             raise ConfigError(f"{name} is the folder of a run; its model is in {folder / 'model'}.")
-        return {}
+        return name, {}
     from huggingface_hub.errors import (  # noqa: PLC0415 - only where transformers is installed
         HfHubHTTPError,
         HFValidationError,
         RepositoryNotFoundError,
     )
 
-    problem = _problem_of_hub(str(name))
+    problem = _problem_of_hub(name)
     if isinstance(problem, HFValidationError):
-        raise ConfigError(f"There is no folder {str(name)!r}, and it is not a name on the hub.")
+        raise ConfigError(f"There is no folder {name!r}, and it is not a name on the hub.")
     if isinstance(problem, RepositoryNotFoundError):
         raise ConfigError(
-            f"There is neither a folder {str(name)!r} nor a model of that name on the hub. If it "
+            f"There is neither a folder {name!r} nor a model of that name on the hub. If it "
             f"is private, log in with `hf auth login` or set HF_TOKEN."
         )
     if problem is None or isinstance(problem, HfHubHTTPError):  # it answers: let it be asked again
-        return {}
-    if _is_cached(str(name)):
-        return {"local_files_only": True}
+        return name, {}
+    if _is_cached(name):
+        return name, {"local_files_only": True}
     raise ConfigError(
-        f"There is no folder {str(name)!r}, no model of that name is in the cache, and the hub is "
+        f"There is no folder {name!r}, no model of that name is in the cache, and the hub is "
         f"unreachable: {str(problem).rstrip('.')}. HF_HUB_ETAG_TIMEOUT=10 waits longer."
     )
 

@@ -1,0 +1,1 @@
+"""Models that ``gem-core get-model`` fetches."""
