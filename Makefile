@@ -26,7 +26,7 @@ CORES := $(shell nproc 2>/dev/null || echo 2)
 # The core, the libraries, and the plugins that others build on.
 QUICK := tests libs $(addprefix plugins/gem-,agents code eval games math qa sandbox serve terminal tools)
 
-.PHONY: demo demo-train test test-core test-adapters test-gateway-sdks test-gateway-engines test-harness quick lint bench baselines docs site clean
+.PHONY: demo demo-llm demo-train real-model test test-core test-adapters test-gateway-sdks test-gateway-engines test-harness quick lint bench baselines docs site clean
 
 $(VENV)/.base:
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; set PYTHON=...") if sys.version_info < (3, 11) else None'

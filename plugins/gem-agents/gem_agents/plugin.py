@@ -43,7 +43,7 @@ def gem_register(registry: Registry) -> None:
         AgentSpec(
             id="smollm2",
             entry_point="gem_agents.local:LocalAgent",
-            kwargs={"model": "smollm2"},
+            kwargs={"model": "smollm2", "max_new_tokens": 64},
             description="asks the model smollm2 in this process",
         ),
         Spec(

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from local_machines import has_users
 from selection import thorough
 
+from gem_core.caches import cache_folder
 from gem_core.errors import ConfigError, MachineError
-from gem_sandbox.machines.local.images import cache_folder
 from gem_sandbox.machines.local.provider import LocalProvider
 from gem_workers.machine import MachineSpec
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("local")
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return cache_folder()
+    return cache_folder("machines")
 
 
 @pytest.fixture

@@ -2,10 +2,10 @@
 
 import contextlib
 import fcntl
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from gem_core.caches import cache_folder
 from gem_core.errors import ConfigError, UnknownIdError
 from gem_core.plugins import default_registry
 from gem_core.specs import Kind, Spec
@@ -37,9 +37,8 @@ def find_model(name: str) -> Spec | None:
 
 def model_folder(spec: Spec) -> Path:
     """Return where a model is, or will be when it is fetched."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
     name = f"{spec.id.replace('/', '--').replace(':', '--')}-{spec.metadata.get('version', '1')}"
-    return base / "gem-core" / "models" / name
+    return cache_folder("models") / name
 
 
 def fetch_model(spec: Spec, report: ReportProgress) -> Path:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gem_core.caches import cache_folder
 from gem_core.errors import ConfigError, DataError
 from gem_core.notices import notice_after
 from gem_core.records import json_value
@@ -156,9 +157,8 @@ def _is_large(corpus: Path) -> bool:
 
 
 def _cache_place(corpus: Path) -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     name = hashlib.blake2b(os.fsencode(corpus.resolve()), digest_size=8).hexdigest()
-    return Path(base).expanduser() / "gem-core" / "search" / f"{corpus.stem}-{name}" / "index"
+    return cache_folder("search") / f"{corpus.stem}-{name}" / "index"
 
 
 def _stamp(corpus: Path) -> dict[str, Any]:

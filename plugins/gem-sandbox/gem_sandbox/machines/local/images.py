@@ -8,7 +8,6 @@ import contextlib
 import fnmatch
 import hashlib
 import io
-import os
 import platform
 import tarfile
 import tempfile
@@ -16,13 +15,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gem_core.caches import cache_folder
 from gem_sandbox.machines.base import snapshot_of_files
 from gem_sandbox.machines.build import Recipe, read_recipe
 from gem_sandbox.machines.host_machine import HostMachine
 from gem_workers.machine import MachineSnapshot, MachineSpec
 
-__all__ = ["BuiltImage", "cache_folder", "find_or_build"]
+__all__ = ["BuiltImage", "find_or_build"]
 
+_CACHE = "machines"
 _FORMAT = "2"
 _DIGEST = hashlib.sha256().digest_size
 _LIMIT = 1 << 32
@@ -58,12 +59,6 @@ class BuiltImage:
             with tarfile.open(fileobj=io.BytesIO(self.archive)) as opened:
                 self._names.append(frozenset(opened.getnames()))
         return self._names[0]
-
-
-def cache_folder() -> Path:
-    """Return the folder that holds the images."""
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "gem-core" / "machines"
 
 
 def find_or_build(
@@ -126,7 +121,7 @@ def _keep(machine: HostMachine, key: str) -> bytes:
 def _read(key: str) -> bytes | None:
     """Return an archive of the cache; None if it is missing or damaged."""
     try:
-        data = (cache_folder() / key).read_bytes()
+        data = (cache_folder(_CACHE) / key).read_bytes()
     except OSError:
         return None
     archive = data[_DIGEST:]
@@ -135,7 +130,7 @@ def _read(key: str) -> bytes | None:
 
 def _write(key: str, archive: bytes) -> None:
     """Write to the cache, as a whole or not at all; it is optional."""
-    file = cache_folder() / key
+    file = cache_folder(_CACHE) / key
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as made:
