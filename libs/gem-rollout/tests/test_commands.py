@@ -49,6 +49,17 @@ def test_a_function_is_given_its_keys_the_environments_and_a_folder(tmp_path):
     assert make_env.spec.kwargs["max_turns"] == 7
 
 
+@pytest.mark.slow
+def test_a_run_records_the_text_of_a_file_and_not_its_name(tmp_path):
+    jobs: list[Job] = []
+    file, text = tmp_path / "name.txt", "It's ${size}, a \\ and\nmore"
+    file.write_text(text)
+    invoke(jobs.append, "name=@name.txt")
+    file.unlink()
+    invoke(jobs.append, *jobs[0].words[1:])
+    assert [(job.keys.name, job.config["name"]) for job in jobs] == [(text, text)] * 2
+
+
 def test_help_shows_the_keys_with_their_defaults_and_the_examples(capsys):
     invoke(print, "--help")
     shown = capsys.readouterr().out

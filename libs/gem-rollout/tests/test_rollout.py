@@ -14,7 +14,7 @@ from selection import thorough
 import gem_core
 from gem_core import Action, AsyncEnv, BaseAgent, BaseEnv, Env, EnvSpec, Info, Observation, Step
 from gem_core.agent import OracleAgent, RandomAgent, ScriptedAgent
-from gem_core.errors import ConfigError
+from gem_core.errors import ClosedError, ConfigError
 from gem_core.seeding import child_seed
 from gem_rollout import Trajectory, Turn, collect, play_episode
 
@@ -327,6 +327,22 @@ class TestErrors:
     def test_invalid_options_of_a_run_are_errors(self, options: dict[str, Any]) -> None:
         with pytest.raises(ConfigError, match=r"at least 1|non-negative"):
             list(collect(Walk, RandomAgent, episodes=2, **options))
+
+    def test_a_rollout_goes_on_after_a_break_and_is_not_iterated_again_after_its_end(self) -> None:
+        run = collect(Walk, RandomAgent, episodes=4)
+        first = next(iter(run))
+        assert len([first, *run]) == 4
+        with pytest.raises(ClosedError, match="yields each trajectory once"):
+            list(run)
+        assert next(run, None) is None
+
+        async def main() -> None:
+            run = collect(Walk, RandomAgent, episodes=2)
+            assert len([one async for one in run]) == 2
+            with pytest.raises(ClosedError, match="yields each trajectory once"):
+                [one async for one in run]
+
+        asyncio.run(main())
 
 
 class TestWorkAtOnce:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from cli import gem
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import OmegaConf
 from pydantic.fields import FieldInfo
 
 from gem_core import BaseAgent, Secret
@@ -173,6 +174,33 @@ def test_an_error_ends_with_a_word_to_paste_that_gives_the_text(key, text):
     _, read = GRAMMAR.overrides(["agent=words-vault", word])
     parsed = OverridesParser.create().parse_override(read)
     assert (parsed.key_or_group, parsed.value()) == ("agent.words_vault.name", text)
+
+
+@pytest.mark.parametrize("text", [*TEXTS, "@x", "${seed}\\${x}", "两行\nand\n\ttab\\"])
+def test_the_text_of_a_file_takes_the_place_of_its_name(tmp_path, monkeypatch, text):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "system.txt").write_text(f"{text}\n", "utf-8")
+    _, read = GRAMMAR.overrides(["agent=words-vault", "agent.name=@system.txt"])
+    override = OverridesParser.create().parse_override(read)
+    config = OmegaConf.create({"seed": 1, "name": override.value()})
+    assert (override.key_or_group, config.name) == ("agent.words_vault.name", text)
+    assert GRAMMAR.overrides(["agent=words-vault", read]) == ["agent=words-vault", read]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("nowhere.txt", "No such file"), ("", "Is a directory"), ("bytes", "not text in UTF-8")],
+)
+def test_a_file_that_cannot_be_read_is_an_error_that_says_how_to_write_an_at(
+    tmp_path, monkeypatch, name, reason
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bytes").write_bytes(b"\xff")
+    with pytest.raises(ConfigError, match=rf"agent\.name: .*{reason}") as caught:
+        GRAMMAR.overrides(["agent=words-vault", f"agent.name=@{name}"])
+    (word,) = shlex.split(str(caught.value).partition("quotes: ")[2])
+    _, read = GRAMMAR.overrides(["agent=words-vault", word])
+    assert OverridesParser.create().parse_override(read).value() == f"@{name}"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ several ids, or a pattern     ``envs=[...]``
 ``agent.NAME=VALUE``          ``agent.ID.NAME=VALUE``, if there is one agent
 ``lora.r=16``                 ``++lora.r=16``, in a key that is a mapping without keys of its own
 ``user=ID``                   ``user.id=ID``, if such a mapping has an id
+``agent.system=@FILE``        ``agent.system='...'``, with the text of the file
 ============================  =====================================================================
 
 Everything else is read by Hydra as it was typed. Its parser reads each word here too, since Hydra
@@ -22,6 +23,7 @@ import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from hydra.core.override_parser.types import Quote, QuotedString
@@ -38,6 +40,8 @@ __all__ = ["Grammar", "alternatives"]
 _LONGEST_SHOWN = 500
 """Characters of a value that a message repeats."""
 _QUOTE = "needs quotes within the quotes of the shell:"
+_INTERPOLATION = re.compile(r"(\\*)\$\{")
+"""The beginning of an interpolation of Hydra, with the backslashes before it."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +74,14 @@ class Grammar:
             is_own: Whether the configuration is the user's own, whose keys are not known.
 
         Raises:
-            ConfigError: A word cannot be parsed, a key does not exist, environments are given in
-                two ways, or something else is given where a text is wanted.
+            ConfigError: A word cannot be parsed, a file cannot be read, a key does not exist,
+                environments are given in two ways, or something else is given where a text is
+                wanted.
             UnknownIdError: There is no such environment, agent, tool, wrapper or option of a group.
             UnknownKwargError: An environment, an agent or an option does not take the parameter.
         """
-        read = self._with_further(self._read(self._with_keys(words)))
+        words = [_with_text_of_file(word) for word in self._with_keys(words)]
+        read = self._with_further(self._read(words))
         read = [self._in_mapping(word) for word in read]
         if is_own:
             return [*map(str, read)]
@@ -242,6 +248,27 @@ class Grammar:
         word = f"{name}={QuotedString(text, Quote.double).with_quotes()}"
         is_short = len(text) <= _LONGEST_SHOWN
         return is_short and is_known and redact_words([word], chosen.config()) == [word]
+
+
+def _with_text_of_file(word: str) -> str:
+    """Return ``KEY='TEXT'`` for ``KEY=@FILE``; any other word unchanged.
+
+    The text ends before the line breaks at its end. A value in quotes may begin with ``@``.
+    """
+    key, _, value = word.partition("=")
+    if value[:1] != "@":
+        return word
+    try:
+        text = Path(value[1:]).read_text("utf-8").rstrip("\r\n")
+    except (OSError, ValueError) as error:
+        reason = "it is not text in UTF-8" if isinstance(error, ValueError) else error.strerror
+        quoted = shlex.quote(f'{key}="{value}"')
+        raise ConfigError(
+            f"{key}: the file {value[1:]!r} cannot be read: {reason}. A text that begins with @ "
+            f"needs quotes: {quoted}"
+        ) from error
+    plain = _INTERPOLATION.sub(lambda found: found[1] * 2 + "\\${", text)
+    return f"{key}={_in_grammar(plain)}"
 
 
 def _words_of_suite(ids: Sequence[str], values: Collection[str]) -> Iterator[str]:

@@ -136,7 +136,20 @@ class Rollout:
         self._lifetime = Lifetime(self, _end, self._run, self._async_run, what="rollout")
 
     def __iter__(self) -> Self:
+        """Return the rollout itself, which goes on after the trajectories that were taken.
+
+        Raises:
+            ClosedError: All of its trajectories were taken.
+        """
+        self._check_not_over()
         return self
+
+    def _check_not_over(self) -> None:
+        if self._is_over:
+            raise ClosedError(
+                "This rollout has ended: it yields each trajectory once. Call collect() again, or "
+                "keep the trajectories in a list."
+            )
 
     def __next__(self) -> Trajectory:
         """Return the next trajectory.
@@ -194,6 +207,12 @@ class Rollout:
                 self._lifetime.end()
 
     def __aiter__(self) -> Self:
+        """Return the rollout itself, as ``iter`` does.
+
+        Raises:
+            ClosedError: All of its trajectories were taken.
+        """
+        self._check_not_over()
         return self
 
     async def __anext__(self) -> Trajectory:
