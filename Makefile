@@ -14,7 +14,10 @@ SHOWN := $(filter libs/%,$(PARTS)) plugins/gem-games
 
 # What training needs; torch=='<version>+cpu' or the like where the default build is too large.
 TORCH ?= torch
-TRAINED := runs/demo-train/$(shell date +%Y-%m-%d-%H-%M-%S)
+WITH_TORCH = $(BIN)/python -c 'import torch, gguf' 2>/dev/null || $(PIP) '$(TORCH)' 'gem-agents[local]'
+NOW := $(shell date +%Y-%m-%d-%H-%M-%S)
+TRAINED := runs/demo-train/$(NOW)
+PLAYED := runs/demo-llm/$(NOW)
 GUESS := env=game/GuessTheNumber-v0-easy
 # More arguments for pytest: make test ARGS="-k seed -x"
 ARGS ?=
@@ -49,8 +52,14 @@ $(VENV)/.installed: $(VENV)/.base pyproject.toml $(PARTS:%=%/pyproject.toml)
 demo: $(VENV)/.demo  ## Play a few games with the oracle and the random agent
 	@$(BIN)/gem-core run 'envs=[game:GuessTheNumber-v0-easy,game:Mastermind-v0-easy,game:TowerofHanoi-v0-easy,game:Sudoku-v0-easy]' 'agent=[oracle,random]' episodes=100
 
+demo-llm: $(VENV)/.installed  ## Fetch a small language model, play a game with it, and show the episodes
+	@$(WITH_TORCH)
+	@$(BIN)/gem-core get-model smollm2
+	@$(BIN)/gem-core eval $(GUESS) 'agent=[random,smollm2,oracle]' episodes=20 out=$(PLAYED)
+	@$(BIN)/gem-core view $(PLAYED) --html $(PLAYED)/episodes.html
+
 demo-train: $(VENV)/.installed  ## Train a tiny model from nothing: a warm start, then ReBN
-	@$(BIN)/python -c 'import torch' 2>/dev/null || $(PIP) '$(TORCH)'
+	@$(WITH_TORCH)
 	@$(BIN)/gem-core make-model game:GuessTheNumber-v0-easy out=$(TRAINED)/random
 	@$(BIN)/gem-core train sft model=$(TRAINED)/random $(GUESS) 'skill=[0.1,0.1,1]' episodes=4000 batch_size=8 steps=500 lr=3e-3 out=$(TRAINED)/warm
 	@$(BIN)/gem-core train algo=rebn algo.gamma=0.9 model=$(TRAINED)/warm/model $(GUESS) steps=120 optim.lr=1e-3 optim.schedule=linear sampling.max_new_tokens=8 eval.every=120 eval.episodes=200 out=$(TRAINED)/rebn
@@ -96,8 +105,18 @@ bench: $(VENV)/.installed  ## Measure side by side with gem-llm
 	@$(BIN)/python benchmarks/run.py compare
 
 baselines: $(VENV)/.installed  ## Play and train the baselines of docs/baselines.md
-	@$(BIN)/python -c 'import torch' 2>/dev/null || $(PIP) '$(TORCH)'
+	@$(WITH_TORCH)
 	@$(BIN)/python benchmarks/run.py baselines
+
+SEEDS ?= 1
+ALGOS ?= rebn
+TASKS ?= guess
+# Minutes after which a call stops; the next one goes on.
+MINUTES ?= inf
+real-model: $(VENV)/.installed  ## Train a pretrained model on one GPU: make real-model SEEDS=3 ALGOS="rebn grpo"
+	@$(WITH_TORCH)
+	@$(BIN)/gem-core get-model smollm2
+	@$(BIN)/python benchmarks/run.py real-model --seeds $(SEEDS) --algos $(ALGOS) --tasks $(TASKS) --minutes $(MINUTES)
 
 docs: $(VENV)/.installed  ## Write the generated pages of docs/
 	@$(BIN)/python docs/generate_known.py

@@ -21,6 +21,7 @@ SUITES = {
     "levels": "how hard the levels of games are, gem-core and gem-llm",
     "machines": "starts, commands, forks and memory of machines",
     "migration": "one script with gem-compat and with gem-llm",
+    "real-model": "a pretrained language model before and after training (7 minutes on a GPU)",
     "ray": "Ray actors: costs of a step, environments that sleep, nodes that are killed",
     "rollouts": "engines that play many episodes at the same time against an endpoint",
     "serve": "the server of environments: CPU a step, idle sessions, lost connections",
@@ -42,7 +43,8 @@ def main() -> None:
     )
     parser.add_argument("suite", choices=SUITES, metavar="SUITE")
     chosen, rest = parser.parse_known_args()
-    folder = {"ray": "ray_pool", "trl": "trl_steps"}.get(chosen.suite, chosen.suite)  # packages
+    packages = {"ray": "ray_pool", "real-model": "real_model", "trl": "trl_steps"}
+    folder = packages.get(chosen.suite, chosen.suite)
     suite = importlib.import_module(f"{folder}.suite")
     options = argparse.ArgumentParser(
         prog=f"run.py {chosen.suite}",

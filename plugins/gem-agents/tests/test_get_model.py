@@ -127,7 +127,8 @@ def test_an_index_that_does_not_answer(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:1/")
-    with pytest.raises(ConfigError, match="cannot be downloaded"):
+    monkeypatch.setenv("PIP_RETRIES", "1")
+    with pytest.raises(ConfigError, match="cannot be downloaded: .* cannot be reached"):
         fetched(index, tmp_path)
 
 

