@@ -1,7 +1,7 @@
 """A wrapper that shows the agent the whole episode so far, as text or as chat messages."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from gem_core.content import PLACEHOLDER, images_of, place_images
@@ -9,7 +9,7 @@ from gem_core.env import Env, Layer, Step, Wrapper
 from gem_core.errors import ConfigError
 from gem_core.observation import Action, Info, Observation, text_of, with_text
 
-__all__ = ["ChatTemplate", "HistoryWrapper", "Tokenizer"]
+__all__ = ["ChatTemplate", "HistoryWrapper", "Tokenizer", "check_shows_tools"]
 
 ChatTemplate = Literal["none", "every_turn", "on_reset"]
 
@@ -67,7 +67,8 @@ class HistoryWrapper(Wrapper):
             messages, as in gem-llm.
 
     Raises:
-        ConfigError: A chat template without a tokenizer, or ``every_turn`` without actions.
+        ConfigError: A chat template without a tokenizer, ``every_turn`` without actions, or, in
+            ``reset``, a template that ignores the tools.
     """
 
     layer = Layer.HISTORY
@@ -100,6 +101,8 @@ class HistoryWrapper(Wrapper):
         self.chat_template = chat_template
         self.max_history_length = max_history_length
         self.suffix_in_message = suffix_in_message
+        self._shows_tools = False
+        """Whether the template is known to render tools."""
         self._clear()
 
     def _clear(self) -> None:
@@ -193,10 +196,17 @@ class HistoryWrapper(Wrapper):
             | dict(entry.more or {})
             for entry in entries
         ]
-        tools = {} if self._tools is None else {"tools": self._tools}
-        chat = tokenizer.apply_chat_template(
-            messages, tokenize=False, add_generation_prompt=True, **tools
-        )
+
+        def render(**tools: Any) -> str:
+            chat: str = tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True, **tools
+            )
+            return chat
+
+        chat = render() if self._tools is None else render(tools=self._tools)
+        if self._tools and not self._shows_tools:
+            check_shows_tools(chat, render)
+            self._shows_tools = True
         return f"{prefix}{chat}{suffix}"
 
     def _unfolded(self, entry: _Entry) -> list[_Entry]:
@@ -209,6 +219,24 @@ class HistoryWrapper(Wrapper):
             )
             for message in entry.messages
         ] or [entry]
+
+
+def check_shows_tools(chat: str, render: Callable[[], str]) -> None:
+    """Check that a chat template has rendered tools.
+
+    Args:
+        chat: A chat that was rendered with tools.
+        render: Renders the same chat without tools.
+
+    Raises:
+        ConfigError: The texts are the same, so that a model would not know of the tools.
+    """
+    if chat == render():
+        raise ConfigError(
+            "The chat template ignores tools: with and without them it renders the same prompt, so "
+            "the model would not know of them. Describe them in the text instead, with "
+            "instructions=text (tool_use.instructions=text for tools=), or use another template."
+        )
 
 
 def _parts(entry: _Entry) -> list[dict[str, str]]:

@@ -21,6 +21,12 @@ GAME = "game:GuessTheNumber-v0-easy"
 FORGETS = "{{ (messages | last).content }}"
 
 
+@as_tool
+def add(a: int, b: int) -> int:
+    """Adds two numbers."""
+    return a + b
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return save_tiny_model(tmp_path_factory.mktemp("tiny"))
@@ -220,12 +226,23 @@ class TestHistory:
                 generation.prompt_ids, skip_special_tokens=False
             ).endswith("<|im_start|>assistant\n")
 
-    def test_tools_are_in_the_prompt_and_results_come_back(self, folder, local):
-        @as_tool
-        def add(a: int, b: int) -> int:
-            """Adds two numbers."""
-            return a + b
+    def test_a_template_that_ignores_tools_is_refused_where_they_would_be_lost(self, tmp_path):
+        folder = save_tiny_model(tmp_path, tokenizer=make_tiny_tokenizer(chat_template=FORGETS))
 
+        def played(wrappers=(), **tool_use):
+            made = {"tools": [add], "tool_use": tool_use, "wrappers": wrappers}
+            (one,) = play(folder, episodes=1, make_env=lambda: gem_core.make(GAME, **made))
+            return one
+
+        lost = {"call_format": "hermes", "instructions": "schemas"}
+        renders = {"id": "concat_chat", "tokenizer": folder}
+        for one in (played(**lost), played([renders], **lost)):
+            assert one.error["type"] == "ConfigError"
+            assert "template ignores tools" in one.error["message"]
+        assert played(call_format="hermes").error is None
+        assert played([renders], call_format="hermes").error is None
+
+    def test_tools_are_in_the_prompt_and_results_come_back(self, folder, local):
         tool_use = {"call_format": "hermes", "instructions": "schemas"}
         env = gem_core.make(GAME, tools=[add], tool_use=tool_use)
         observation, info = env.reset(seed=0)
