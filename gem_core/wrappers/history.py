@@ -9,7 +9,7 @@ from gem_core.env import Env, Layer, Step, Wrapper
 from gem_core.errors import ConfigError
 from gem_core.observation import Action, Info, Observation, text_of, with_text
 
-__all__ = ["ChatTemplate", "HistoryWrapper", "Tokenizer", "check_shows_tools"]
+__all__ = ["ChatTemplate", "HistoryWrapper", "Tokenizer", "check_shows_tools", "load_tokenizer"]
 
 ChatTemplate = Literal["none", "every_turn", "on_reset"]
 
@@ -96,7 +96,7 @@ class HistoryWrapper(Wrapper):
             raise ConfigError("chat_template='every_turn' needs include_action=True.")
         if max_history_length is not None and max_history_length < 0:
             raise ConfigError(f"max_history_length is 0 or more; got {max_history_length}.")
-        self.tokenizer = _load_tokenizer(tokenizer) if isinstance(tokenizer, str) else tokenizer
+        self.tokenizer = load_tokenizer(tokenizer) if isinstance(tokenizer, str) else tokenizer
         self.include_action = include_action
         self.chat_template = chat_template
         self.max_history_length = max_history_length
@@ -252,11 +252,23 @@ def _line(text: str) -> str:
     return text if not text or text.endswith("\n") else text + "\n"
 
 
-def _load_tokenizer(name: str) -> Tokenizer:
+def load_tokenizer(name: str) -> Any:
+    """Return a tokenizer of transformers.
+
+    Args:
+        name: A folder, or a name on the hub.
+
+    Raises:
+        ConfigError: transformers is not installed, or the tokenizer cannot be loaded.
+    """
     try:
         from transformers import AutoTokenizer  # noqa: PLC0415 - seconds, and only for this
     except ImportError as error:
         raise ConfigError(
             f"Loading the tokenizer {name!r} needs transformers: pip install transformers."
         ) from error
-    return AutoTokenizer.from_pretrained(name)  # type: ignore[no-any-return]
+    try:
+        return AutoTokenizer.from_pretrained(name)
+    except (OSError, ValueError) as error:
+        first = str(error).partition("\n")[0]
+        raise ConfigError(f"The tokenizer {name!r} cannot be loaded: {first}") from error

@@ -1,9 +1,11 @@
 """The agent ``transformers`` with a tiny model: tokens, log-probabilities, batches."""
 
 import asyncio
+import json
 
 import pytest
 import torch
+from cli import gem
 
 import gem_core
 from gem_agents.local import LocalAgent
@@ -225,6 +227,16 @@ class TestHistory:
             assert local.tokenizer.decode(
                 generation.prompt_ids, skip_special_tokens=False
             ).endswith("<|im_start|>assistant\n")
+
+    def test_show_tells_how_long_a_first_prompt_is(self, folder, tmp_path):
+        (played,) = play(folder, episodes=1)
+        tokens = played.turns[0].generation.prompt_tokens
+        shown = gem("show", GAME, "--tokenizer", folder)
+        assert f"First prompt: {tokens} tokens" in shown.stdout
+        described = json.loads(gem("show", GAME, "--tokenizer", folder, "--format=json").stdout)
+        assert described["tokens"] == tokens
+        missing = gem("show", GAME, "--tokenizer", tmp_path)
+        assert missing.stderr.startswith(f"Error: The tokenizer {str(tmp_path)!r} cannot be loaded")
 
     def test_a_template_that_ignores_tools_is_refused_where_they_would_be_lost(self, tmp_path):
         folder = save_tiny_model(tmp_path, tokenizer=make_tiny_tokenizer(chat_template=FORGETS))
