@@ -25,6 +25,7 @@ from gem_core.errors import ConfigError, DataError
 from gem_rollout import Component, Trajectory, TrajectoryFile
 from gem_rollout.commands import INTERRUPTED, RUN_FOLDER, HydraCommand, Job, env_sources
 from gem_rollout.commands.progress import Mode, ProgressBar, print_line
+from gem_rollout.models.threads import set_threads
 from gem_rollout.records.failures import Failures
 from gem_rollout.records.runs import Run
 from gem_train.demonstrations import AGENT, demonstrations
@@ -63,7 +64,7 @@ class SFTKeys(SFTConfig):
     precision: Literal["float32", "bf16"] = "float32"
     """bf16 learns with weights in bfloat16; the optimiser keeps them in float32."""
     threads: int | None = Field(default=None, ge=1)
-    """Most threads of torch; null for torch's default."""
+    """Most threads of torch; null for 1 if the model is small, else the usable cores."""
     lora: dict[str, Any] | None = None
     """Parameters of peft's LoraConfig, to train adapters only: lora.r=16."""
     gradient_checkpointing: bool = False
@@ -104,8 +105,6 @@ def _train(job: Job[SFTKeys]) -> int:
     from gem_train.sft import sft  # noqa: PLC0415 - needs torch
 
     transformers.utils.logging.disable_progress_bar()
-    if keys.threads is not None:
-        torch.set_num_threads(keys.threads)
     torch.manual_seed(own.seed)  # for the initial weights of adapters
     old = None if keys.trajectories is None else Run.open(keys.trajectories)
     sources = env_sources(job.config) if old is None else {}
@@ -118,6 +117,7 @@ def _train(job: Job[SFTKeys]) -> int:
         lora=keys.lora,
         gradient_checkpointing=keys.gradient_checkpointing,
     )
+    set_threads(policy.model, keys.threads)
     run = Run.create(
         folder, command=job.words, config=job.config, envs=sources, agents=[AGENT], kind="sft"
     )
