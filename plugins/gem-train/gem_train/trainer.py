@@ -219,7 +219,7 @@ class Trainer:
                         metrics |= self._evaluation.evaluate(self.step, self._progress.note)
             finally:
                 metrics["time/step"] = time.perf_counter() - started
-                self._log(metrics)
+                self._log(metrics, trajectories)
 
     def _learn(self, trajectories: list[Trajectory]) -> LearnResult:
         """Update the weights, and note the advantages in the turns, for ``gem-core view``."""
@@ -233,11 +233,11 @@ class Trainer:
         self.step += 1
         return result
 
-    def _log(self, metrics: dict[str, float]) -> None:
+    def _log(self, metrics: dict[str, float], trajectories: list[Trajectory]) -> None:
         self.metrics = metrics
         self._writers.log(self.step, metrics)
         self._progress.update(self.step, metrics)
-        for note in self._health.notes(metrics):
+        for note in self._health.notes(metrics, trajectories):
             self._progress.note(f"Step {self.step}. {note}")
 
     def _collect(self) -> list[Trajectory]:
