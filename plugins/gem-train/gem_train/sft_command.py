@@ -294,7 +294,7 @@ _TINY = 30_000_000
 
 
 _OF_BOTH = (
-    *("env", "envs", "mixture", "suite", "tools", "wrappers", "tool_use", KEY, "sampling"),
+    *("env", "envs", "mixture", "tools", "wrappers", "tool_use", KEY, "sampling"),
     *("device", "precision", "threads", "lora", "gradient_checkpointing"),
 )
 """Keys that mean the same in ``gem-core train``."""
