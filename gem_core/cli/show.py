@@ -14,10 +14,11 @@ from gem_core.console import Terminal
 from gem_core.content import images_of
 from gem_core.errors import ConfigError, UnknownIdError, near_names
 from gem_core.notices import results_alone
-from gem_core.observation import text_of
+from gem_core.observation import Info, Observation, text_of, visible_text
 from gem_core.options import completions, format_option, kind_option, print_json
 from gem_core.plugins import default_registry
 from gem_core.specs import ENVS, EnvSpec, Spec
+from gem_core.wrappers.history import load_tokenizer
 
 __all__ = ["command"]
 
@@ -33,13 +34,19 @@ def _complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> l
     "  gem-core show game:Sudoku-v0-easy\n"
     "  gem-core show game:Mastermind-v0-hard --seed 7\n"
     "  gem-core show game:Mastermind-v0-hard --format json\n"
+    '  gem-core show math:Sample --tokenizer "$(gem-core get-model smollm2)"\n'
     "  gem-core show search"
 )
 @click.argument("spec_id", metavar="ID", shell_complete=_complete)
 @kind_option(None, "If several kinds have the id: envs, tools, ...")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the example episode.")
+@click.option(
+    "--tokenizer",
+    metavar="NAME_OR_FOLDER",
+    help="Count the tokens of the first prompt with this tokenizer of transformers.",
+)
 @format_option()
-def command(spec_id: str, kind: str | None, seed: int, form: str) -> None:
+def command(spec_id: str, kind: str | None, seed: int, tokenizer: str | None, form: str) -> None:
     """Show an environment: its parameters, its rewards and an example.
 
     ID may also be that of a tool, an agent, a loss or anything else that 'gem-core list' shows.
@@ -48,7 +55,7 @@ def command(spec_id: str, kind: str | None, seed: int, form: str) -> None:
     with results_alone():
         description = _describe(spec)
         if isinstance(spec, EnvSpec):
-            description |= _example(spec, seed)
+            description |= _example(spec, seed, tokenizer)
     if form == "json":
         print_json(description)
     else:
@@ -89,11 +96,12 @@ def _describe(spec: Spec) -> dict[str, Any]:
     }
 
 
-def _example(spec: EnvSpec, seed: int) -> dict[str, Any]:
+def _example(spec: EnvSpec, seed: int, tokenizer: str | None) -> dict[str, Any]:
     with make(spec) as env:
         observation, info = env.reset(seed=seed)
         action = env.sample_random_action()
-    return {
+    tokens = {} if tokenizer is None else {"tokens": _tokens(observation, info, tokenizer)}
+    return tokens | {
         "return_range": spec.return_range,
         "oracle": spec.oracle is not None,
         "metadata": dict(spec.metadata),
@@ -102,6 +110,19 @@ def _example(spec: EnvSpec, seed: int) -> dict[str, Any]:
         "suffix": info.get("suffix", ""),
         "action": action,
     }
+
+
+def _tokens(observation: Observation, info: Info, name: str) -> int:
+    """Return the length of the first prompt, rendered by the tokenizer's chat template."""
+    tokenizer, text = load_tokenizer(name), visible_text(observation, info)
+    if tokenizer.chat_template:
+        text = tokenizer.apply_chat_template(
+            [{"role": "user", "content": text}],
+            tools=info.get("tool_schemas"),
+            tokenize=False,
+            add_generation_prompt=True,
+        )
+    return len(tokenizer.encode(text, add_special_tokens=False))
 
 
 def _print(description: dict[str, Any]) -> None:
@@ -123,6 +144,8 @@ def _print(description: dict[str, Any]) -> None:
         console.print(f"\nReturn of an episode: {low} to {high}")
     for name, text in description["metadata"].items():
         console.print(Text(f"{name.capitalize()}: {text}"))
+    if "tokens" in description:
+        console.print(f"First prompt: {description['tokens']} tokens, without a system message")
     console.print()
     parts = [description["observation"], *description["images"], description["suffix"]]
     shown = "\n".join(filter(None, parts))

@@ -1,7 +1,7 @@
 """A wrapper that shows the agent the whole episode so far, as text or as chat messages."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from gem_core.content import PLACEHOLDER, images_of, place_images
@@ -9,7 +9,7 @@ from gem_core.env import Env, Layer, Step, Wrapper
 from gem_core.errors import ConfigError
 from gem_core.observation import Action, Info, Observation, text_of, with_text
 
-__all__ = ["ChatTemplate", "HistoryWrapper", "Tokenizer"]
+__all__ = ["ChatTemplate", "HistoryWrapper", "Tokenizer", "check_shows_tools", "load_tokenizer"]
 
 ChatTemplate = Literal["none", "every_turn", "on_reset"]
 
@@ -67,7 +67,8 @@ class HistoryWrapper(Wrapper):
             messages, as in gem-llm.
 
     Raises:
-        ConfigError: A chat template without a tokenizer, or ``every_turn`` without actions.
+        ConfigError: A chat template without a tokenizer, ``every_turn`` without actions, or, in
+            ``reset``, a template that ignores the tools.
     """
 
     layer = Layer.HISTORY
@@ -95,11 +96,13 @@ class HistoryWrapper(Wrapper):
             raise ConfigError("chat_template='every_turn' needs include_action=True.")
         if max_history_length is not None and max_history_length < 0:
             raise ConfigError(f"max_history_length is 0 or more; got {max_history_length}.")
-        self.tokenizer = _load_tokenizer(tokenizer) if isinstance(tokenizer, str) else tokenizer
+        self.tokenizer = load_tokenizer(tokenizer) if isinstance(tokenizer, str) else tokenizer
         self.include_action = include_action
         self.chat_template = chat_template
         self.max_history_length = max_history_length
         self.suffix_in_message = suffix_in_message
+        self._shows_tools = False
+        """Whether the template is known to render tools."""
         self._clear()
 
     def _clear(self) -> None:
@@ -193,10 +196,17 @@ class HistoryWrapper(Wrapper):
             | dict(entry.more or {})
             for entry in entries
         ]
-        tools = {} if self._tools is None else {"tools": self._tools}
-        chat = tokenizer.apply_chat_template(
-            messages, tokenize=False, add_generation_prompt=True, **tools
-        )
+
+        def render(**tools: Any) -> str:
+            chat: str = tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True, **tools
+            )
+            return chat
+
+        chat = render() if self._tools is None else render(tools=self._tools)
+        if self._tools and not self._shows_tools:
+            check_shows_tools(chat, render)
+            self._shows_tools = True
         return f"{prefix}{chat}{suffix}"
 
     def _unfolded(self, entry: _Entry) -> list[_Entry]:
@@ -209,6 +219,24 @@ class HistoryWrapper(Wrapper):
             )
             for message in entry.messages
         ] or [entry]
+
+
+def check_shows_tools(chat: str, render: Callable[[], str]) -> None:
+    """Check that a chat template has rendered tools.
+
+    Args:
+        chat: A chat that was rendered with tools.
+        render: Renders the same chat without tools.
+
+    Raises:
+        ConfigError: The texts are the same, so that a model would not know of the tools.
+    """
+    if chat == render():
+        raise ConfigError(
+            "The chat template ignores tools: with and without them it renders the same prompt, so "
+            "the model would not know of them. Describe them in the text instead, with "
+            "instructions=text (tool_use.instructions=text for tools=), or use another template."
+        )
 
 
 def _parts(entry: _Entry) -> list[dict[str, str]]:
@@ -224,11 +252,23 @@ def _line(text: str) -> str:
     return text if not text or text.endswith("\n") else text + "\n"
 
 
-def _load_tokenizer(name: str) -> Tokenizer:
+def load_tokenizer(name: str) -> Any:
+    """Return a tokenizer of transformers.
+
+    Args:
+        name: A folder, or a name on the hub.
+
+    Raises:
+        ConfigError: transformers is not installed, or the tokenizer cannot be loaded.
+    """
     try:
         from transformers import AutoTokenizer  # noqa: PLC0415 - seconds, and only for this
     except ImportError as error:
         raise ConfigError(
             f"Loading the tokenizer {name!r} needs transformers: pip install transformers."
         ) from error
-    return AutoTokenizer.from_pretrained(name)  # type: ignore[no-any-return]
+    try:
+        return AutoTokenizer.from_pretrained(name)
+    except (OSError, ValueError) as error:
+        first = str(error).partition("\n")[0]
+        raise ConfigError(f"The tokenizer {name!r} cannot be loaded: {first}") from error

@@ -32,6 +32,7 @@ from gem_core.errors import ConfigError, SandboxError
 from gem_core.faults import boundary, error_record
 from gem_core.wrappers.tools import ToolWrapper
 from gem_rollout import Budget, FaultPolicy, Trajectory, collect
+from gem_rollout.tokens.limits import LimitReachedError
 from gem_tasks.env import Grade, TaskEnv
 from gem_workers.sandbox import Program
 
@@ -549,6 +550,18 @@ class Question(TaskEnv):
 
 
 class TestABoundary:
+    def test_a_limit_of_a_model_within_the_environment_is_its_error(self) -> None:
+        class Judged(Three):
+            def step(self, action: Action) -> Step:
+                if self.turn:
+                    raise LimitReachedError("context")
+                return super().step(action)
+
+        (one,) = collect(Judged, SilentAgent, episodes=1)
+        assert one.error is not None
+        assert (one.error["type"], one.error["boundary"]) == ("LimitReachedError", "env")
+        assert (len(one.turns), one.turns[0].truncated) == (1, False)
+
     @pytest.mark.parametrize("where", ["parse", "reset"])
     def test_the_boundary_of_an_error_that_a_tool_raises_is_the_tool(self, where: str) -> None:
         (trajectory,) = collect(

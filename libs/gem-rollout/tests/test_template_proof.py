@@ -233,7 +233,8 @@ Turn = tuple[str, str, int]
 
 def played(kind: type[TokenAgent], tokenizer: Any, turns: Sequence[Turn], **how: Any) -> list[Any]:
     """Return the tokens of each turn, and the error that ended the episode if there is one."""
-    tools = how.pop("tools", None)
+    given = how.pop("tools", None)
+    tools = given if "tools" in tokenizer.chat_template else None  # else they are refused
 
     async def play() -> list[Any]:
         model = Model(tokenizer, [reply for reply, _, _ in turns])

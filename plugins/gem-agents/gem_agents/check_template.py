@@ -15,7 +15,7 @@ from gem_rollout.models.pretrained import find_pretrained
 
 __all__ = ["command", "load_tokenizer"]
 
-_STYLES = {"ok": "green", "breaks": "red", "refused": "yellow"}
+_STYLES = {"ok": "green", "breaks": "red", "refused": "yellow", "ignores tools": "yellow"}
 
 
 @click.command(
@@ -31,7 +31,8 @@ def command(model: str, words: tuple[str, ...], form: str) -> None:
     """Check that the chat template of MODEL preserves the tokens of earlier turns.
 
     MODEL is the id of a model of get-model, a folder, or a name on the hub. The exit status is 1 if
-    a conversation breaks. template.NAME=VALUE sets a variable of the template, and
+    a conversation breaks. With a template that ignores tools, use tool_use.instructions=text:
+    agents refuse it with schemas. template.NAME=VALUE sets a variable of the template, and
     chat_template=FILE uses the template in a file instead of the model's own.
     """
     given = dict(map(_read, words))
@@ -92,7 +93,8 @@ def _print(findings: list[Finding], *, is_local: bool) -> None:
         for line in _explained(finding).splitlines():
             console.print(f"    {line}")
     counts = [sum(one.status == status for one in findings) for status in _STYLES]
-    console.print("\n{} ok, {} break, {} refused by the template".format(*counts))
+    text = "\n{} ok, {} break, {} refused by the template, {} with tools that it ignores"
+    console.print(text.format(*counts))
     console.print(
         f"A turn of a long episode renders {'its end' if is_local else 'the whole chat'}."
     )

@@ -25,6 +25,7 @@ from gem_core.errors import ConfigError
 from gem_core.lifetimes import Lifetime, Lock
 from gem_rollout.models.memory import is_out_of_memory
 from gem_rollout.models.pretrained import find_pretrained
+from gem_rollout.models.threads import set_threads_of_command
 from gem_rollout.models.vision import Vision, load_with_processor, tokenizer_of
 from gem_rollout.tokens.sampler import Request, Sampled
 from gem_rollout.tokens.text import TokenText
@@ -254,6 +255,7 @@ def _load(name: str, device: str, dtype: str) -> tuple[Any, Any]:
         model.to(device)
     except (OSError, ValueError, RuntimeError, AttributeError, ImportError) as error:
         raise ConfigError(f"The model {name!r} cannot be loaded to {device}: {error}") from error
+    set_threads_of_command(model)
     return model.eval(), processor
 
 

@@ -1,11 +1,12 @@
 """The agent ``openai``: asks an OpenAI-compatible endpoint."""
 
 import os
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from gem_agents.chat import Chat, Message, messages_for, to_resend
 from gem_agents.client import Client, Timing
+from gem_agents.errors import ContextLengthError
 from gem_agents.fast_json import write_json
 from gem_agents.replies import Answer, read_chat, read_completion, text_of
 from gem_core.agent import BaseAgent, Generation, Reply
@@ -17,6 +18,7 @@ from gem_core.secret import Secret
 from gem_core.seeding import child_seed
 from gem_core.thoughts import OPENED_THOUGHT, with_opened_thought
 from gem_rollout.episodes.history import history_wrapper
+from gem_rollout.tokens.limits import LimitReachedError
 
 __all__ = ["OpenAIAgent"]
 
@@ -178,7 +180,9 @@ class OpenAIAgent(BaseAgent):
         """Return an awaitable of the reply.
 
         Raises:
-            EndpointError: The endpoint refused, or all attempts failed.
+            EndpointError: The endpoint refused, or all attempts failed; ``ContextLengthError`` if
+                the first prompt is too long.
+            LimitReachedError: A later prompt is longer than the model's context.
         """
         if self._is_chat:
             return self._act_in_chat(observation, info)
@@ -196,7 +200,7 @@ class OpenAIAgent(BaseAgent):
         self._chat.add(*messages_for(observation, info, self._last_reply))
         parts = (self._fields, self._tools, self._next_seed(), b',"messages":[')
         data = b"".join((*parts, self._chat.encoded, b"]}"))
-        answer, timing = await self._client.post("chat/completions", data, read_chat)
+        answer, timing = await self._post("chat/completions", data, read_chat)
         message = answer.message
         reply = to_resend(message, reasoning=self._resend_reasoning)
         generation = self._generation(answer, timing, follows=bool(known))
@@ -227,7 +231,7 @@ class OpenAIAgent(BaseAgent):
         else:
             self._prompt = f"{self._system}\n{text}\n" if self._system else f"{text}\n"
         data = b'%b%b,"prompt":%b}' % (self._fields, self._next_seed(), write_json(self._prompt))
-        answer, timing = await self._client.post("completions", data, read_completion)
+        answer, timing = await self._post("completions", data, read_completion)
         follows = bool(before) and self._prompt.startswith(before)
         generation = self._generation(answer, timing, follows=follows)
         new = self._prompt[len(before) :] if generation.extends else self._prompt
@@ -237,6 +241,16 @@ class OpenAIAgent(BaseAgent):
         generation.opens_thought = action != reply
         self._prompt += reply
         return Reply(action, generation)
+
+    async def _post(
+        self, path: str, data: bytes, read: Callable[[Mapping[str, Any]], Answer]
+    ) -> tuple[Answer, Timing]:
+        try:
+            return await self._client.post(path, data, read)
+        except ContextLengthError as error:
+            if self._turn == 1:
+                raise
+            raise LimitReachedError("context") from error
 
     def _next_seed(self) -> bytes:
         turn, self._turn = self._turn, self._turn + 1

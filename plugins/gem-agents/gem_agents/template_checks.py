@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 Message = Mapping[str, Any]
+Status = Literal["ok", "breaks", "refused", "ignores tools"]
 
 _SHOWN = 8
 
@@ -97,14 +98,15 @@ class Finding:
 
     Args:
         name: The kind of conversation.
-        status: ``ok``, ``breaks``, or ``refused`` if the template does not accept such chats.
+        status: ``ok``, ``breaks``, ``refused`` if the template does not accept such chats, or
+            ``ignores tools`` if it renders the first prompt as if there were none.
         turns: Number of turns that were rendered.
         problem: The first break.
         message: The reason why the template refused.
     """
 
     name: str
-    status: Literal["ok", "breaks", "refused"]
+    status: Status
     turns: int = 0
     problem: Break | None = None
     message: str = ""
@@ -182,10 +184,10 @@ def check_conversation(tokenizer: Any, conversation: Conversation, **variables: 
 
 
 def _check(tokenizer: Any, conversation: Conversation, variables: Mapping[str, Any]) -> Finding:
-    def render(count: int, *, is_prompt: bool) -> str:
+    def render(count: int, *, is_prompt: bool, tools: Any = conversation.tools) -> str:
         text: str = tokenizer.apply_chat_template(
             list(conversation.messages[:count]),
-            tools=conversation.tools,
+            tools=tools,
             tokenize=False,
             add_generation_prompt=is_prompt,
             **variables,
@@ -195,6 +197,9 @@ def _check(tokenizer: Any, conversation: Conversation, variables: Mapping[str, A
     before_text, before_ids = "", list[int]()
     turns = [i for i, m in enumerate(conversation.messages) if m["role"] == "assistant"]
     prompts = [*turns, len(conversation.messages)]
+    first = render(prompts[0], is_prompt=True)
+    if conversation.tools and first == render(prompts[0], is_prompt=True, tools=None):
+        return Finding(conversation.name, "ignores tools", 1)
     for turn, at in enumerate(prompts, start=1):
         text = render(at, is_prompt=True)
         ids = _encode(tokenizer, text)

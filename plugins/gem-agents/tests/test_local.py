@@ -1,9 +1,11 @@
 """The agent ``transformers`` with a tiny model: tokens, log-probabilities, batches."""
 
 import asyncio
+import json
 
 import pytest
 import torch
+from cli import gem
 
 import gem_core
 from gem_agents.local import LocalAgent
@@ -19,6 +21,12 @@ torch.set_num_threads(1)  # so small a model only loses by more
 
 GAME = "game:GuessTheNumber-v0-easy"
 FORGETS = "{{ (messages | last).content }}"
+
+
+@as_tool
+def add(a: int, b: int) -> int:
+    """Adds two numbers."""
+    return a + b
 
 
 @pytest.fixture(scope="module")
@@ -220,12 +228,33 @@ class TestHistory:
                 generation.prompt_ids, skip_special_tokens=False
             ).endswith("<|im_start|>assistant\n")
 
-    def test_tools_are_in_the_prompt_and_results_come_back(self, folder, local):
-        @as_tool
-        def add(a: int, b: int) -> int:
-            """Adds two numbers."""
-            return a + b
+    def test_show_tells_how_long_a_first_prompt_is(self, folder, tmp_path):
+        (played,) = play(folder, episodes=1)
+        tokens = played.turns[0].generation.prompt_tokens
+        shown = gem("show", GAME, "--tokenizer", folder)
+        assert f"First prompt: {tokens} tokens" in shown.stdout
+        described = json.loads(gem("show", GAME, "--tokenizer", folder, "--format=json").stdout)
+        assert described["tokens"] == tokens
+        missing = gem("show", GAME, "--tokenizer", tmp_path)
+        assert missing.stderr.startswith(f"Error: The tokenizer {str(tmp_path)!r} cannot be loaded")
 
+    def test_a_template_that_ignores_tools_is_refused_where_they_would_be_lost(self, tmp_path):
+        folder = save_tiny_model(tmp_path, tokenizer=make_tiny_tokenizer(chat_template=FORGETS))
+
+        def played(wrappers=(), **tool_use):
+            made = {"tools": [add], "tool_use": tool_use, "wrappers": wrappers}
+            (one,) = play(folder, episodes=1, make_env=lambda: gem_core.make(GAME, **made))
+            return one
+
+        lost = {"call_format": "hermes", "instructions": "schemas"}
+        renders = {"id": "concat_chat", "tokenizer": folder}
+        for one in (played(**lost), played([renders], **lost)):
+            assert one.error["type"] == "ConfigError"
+            assert "template ignores tools" in one.error["message"]
+        assert played(call_format="hermes").error is None
+        assert played([renders], call_format="hermes").error is None
+
+    def test_tools_are_in_the_prompt_and_results_come_back(self, folder, local):
         tool_use = {"call_format": "hermes", "instructions": "schemas"}
         env = gem_core.make(GAME, tools=[add], tool_use=tool_use)
         observation, info = env.reset(seed=0)

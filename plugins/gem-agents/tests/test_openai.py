@@ -239,6 +239,22 @@ class TestChat:
             play(server, {"text": "a", "images": [PNG]}, api="completions")
 
 
+@pytest.mark.parametrize("api", ["chat", "completions"])
+@pytest.mark.parametrize("history", ["agent", "env"])
+def test_a_full_context_truncates_an_episode_after_its_first_turn(server, api, history):
+    def played(*faults):
+        server.set_faults(faults)
+        server.set_reply("<answer>\\boxed{11}</answer>")
+        how = {"model": "m", "base_url": server.url, "api": api, "history": history}
+        (one,) = collect(lambda: gem_core.make(GAME), lambda: OpenAIAgent(**how), episodes=1)
+        return one
+
+    one = played(None, "context")
+    assert (one.error, len(one.turns)) == (None, 1)
+    assert (one.turns[0].truncated, one.turns[0].info["truncated_by"]) == (True, "context")
+    assert played("context").error["type"] == "ContextLengthError"
+
+
 class TestTools:
     def trajectory(self, server, env=tool_env, **options):
         make_agent = lambda: OpenAIAgent(model="m", base_url=server.url, **options)  # noqa: E731

@@ -10,6 +10,7 @@ import transformers
 from cli import gem
 
 from gem_agents.models.gguf_folder import write_gguf
+from gem_agents.template_checks import CONVERSATIONS, check_template
 from gem_core.errors import ConfigError
 from gem_core.plugins import default_registry
 from gem_rollout.models.registered import MODELS, fetch_model
@@ -51,6 +52,12 @@ def test_it_answers_a_question(smollm2: Path) -> None:
     assert tokenizer.decode(tokenizer(text).input_ids) == text
     digits = [token for token in tokenizer.tokenize("2048") if token.strip("Ġ")]
     assert digits == ["2", "0", "4", "8"]
+
+
+def test_its_template_ignores_tools(smollm2: Path) -> None:
+    found = check_template(transformers.AutoTokenizer.from_pretrained(smollm2))
+    ignored = {one.name for one in found if one.status == "ignores tools"}
+    assert ignored == {one.name for one in CONVERSATIONS if one.tools}
 
 
 def test_it_plays(smollm2: Path, tmp_path: Path) -> None:

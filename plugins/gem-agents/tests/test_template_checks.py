@@ -33,6 +33,7 @@ FORGETS_THOUGHTS = PLAIN.replace(
     "(message.content.split('</think>')[-1] | trim if '</think>' in message.content "
     "and not loop.last else message.content)",
 )
+SHOWS_TOOLS = "{% if tools %}{{ tools | tojson }}{% endif %}"
 NO_SYSTEM = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
 MOVES_SYSTEM = """\
 {%- for message in messages if message.role != 'system' %}
@@ -88,7 +89,18 @@ class TestTemplates:
         assert problem.found.startswith("1")
 
     def test_a_template_that_moves_the_system_message_breaks_conversations_with_one(self):
-        assert broken(MOVES_SYSTEM) == {"system message", "tools and a system message"}
+        assert broken(MOVES_SYSTEM) == {"system message"}
+        assert broken(SHOWS_TOOLS + MOVES_SYSTEM) == {
+            "system message",
+            "tools and a system message",
+        }
+
+    def test_a_template_that_renders_no_tools_ignores_them(self):
+        template = PLAIN.replace("SAID", "message.content")
+        found = check_template(make_tiny_tokenizer(chat_template=template))
+        with_tools = {one.name for one in CONVERSATIONS if one.tools}
+        assert {one.name for one in found if one.status == "ignores tools"} == with_tools
+        assert finding_of(SHOWS_TOOLS + template, "tools").status == "ok"
 
     @pytest.mark.slow
     def test_a_template_that_rewrites_calls_breaks_conversations_with_calls(self):
@@ -239,6 +251,11 @@ class TestCommand:
         assert "renders the whole chat" in run_command(
             "check-template", folder(CHAT_TEMPLATE + "{{ messages | length }}"), status=1
         )
+
+    def test_check_template_says_that_a_template_ignores_tools(self, run_command, folder):
+        printed = run_command("check-template", folder(PLAIN.replace("SAID", "message.content")))
+        assert "tools and a system message  ignores tools" in printed
+        assert f"{sum(one.tools is not None for one in CONVERSATIONS)} with tools" in printed
 
     def test_check_template_explains_a_template_that_breaks(self, run_command, folder):
         printed = run_command("check-template", folder(FORGETS_THOUGHTS), status=1)

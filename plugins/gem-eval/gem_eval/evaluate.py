@@ -38,6 +38,7 @@ from gem_rollout.commands.progress import print_line
 from gem_rollout.commands.run import RunKeys
 from gem_rollout.episodes.executor import EpisodeWorkers, executor_of
 from gem_rollout.episodes.rollout import Rollout
+from gem_rollout.models.threads import command_threads
 from gem_rollout.records.failures import Failures
 from gem_rollout.records.format_errors import FormatErrors
 from gem_rollout.records.runs import Run, write_json
@@ -140,6 +141,7 @@ def _evaluate(job: Job[EvalKeys]) -> int:
     status = ""
     with (
         results_alone(),
+        command_threads(job.keys.threads),
         executor_of(job.config) as workers,
         TrajectoryFile(run.trajectories_path) as file,
     ):

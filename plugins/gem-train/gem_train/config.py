@@ -213,7 +213,7 @@ class TrainConfig(_Part):
     """Arguments of torch.compile for the learner's forward pass, such as compile.mode=default;
     null to not compile it."""
     threads: int | None = Field(default=None, ge=1)
-    """Most threads of torch; small passes use one. Null for torch's default."""
+    """Most threads of torch; null for 1 if the model is small, else the usable cores."""
     lora: dict[str, Any] | None = None
     """Parameters of peft's LoraConfig, to train adapters only."""
     gradient_checkpointing: bool = False

@@ -253,8 +253,8 @@ class ScriptedModel:
         if len(ids) > request.max_new_tokens:
             raise DataError(
                 f"The action has {len(ids)} tokens, but only {request.max_new_tokens} are allowed: "
-                f"raise max_new_tokens, or show less of the history. The action begins with "
-                f"{text[:80]!r}."
+                f"raise sampling.max_new_tokens, or show less of the history. The action begins "
+                f"with {text[:80]!r}."
             )
         return _ScriptedReply(ids)
 

@@ -55,7 +55,7 @@ class Evaluation:
             for one in rollout:
                 file.append(one)
                 trajectories.append(one)
-        failures, format_errors = Failures(), FormatErrors()
+        failures, format_errors = Failures(), FormatErrors("sampling.max_new_tokens")
         for one in trajectories:
             failures.add(one)
             format_errors.add(one.env_id, one.agent, bad_ending_of(one))

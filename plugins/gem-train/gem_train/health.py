@@ -1,10 +1,13 @@
-"""Warnings of a run that no longer learns: gradients of 0, equal groups, a collapsed policy.
+"""Warnings of a run that does not learn: gradients of 0, equal groups, unreadable responses, ...
 
 A sign is reported when it has lasted for a number of consecutive steps, once until it ends.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from gem_rollout import Trajectory, Turn
+from gem_rollout.records.format_errors import quote_of
 
 __all__ = ["Health"]
 
@@ -12,6 +15,8 @@ _COLLAPSED = {"train/entropy": 0.05, "rollout/response_tokens": 0.1}
 """Share of the first step's value below which a metric has collapsed."""
 _SUCCEEDS = 0.9
 """Success from which a policy may be certain: a low entropy is then what was asked for."""
+_UNREADABLE = 0.5
+"""Share of actions with format errors above which they are reported."""
 
 
 class _Sign(NamedTuple):
@@ -20,10 +25,16 @@ class _Sign(NamedTuple):
     Args:
         is_there: Whether metrics show it; takes those of a step and of the first one.
         text: What to print.
+        is_example: Whether the response of a turn is an example to quote; None for no example.
     """
 
     is_there: Callable[[Mapping[str, float], Mapping[str, float]], bool]
     text: str
+    is_example: Callable[[Turn], bool] | None = None
+
+
+def _is_cut(turn: Turn) -> bool:
+    return turn.generation is not None and turn.generation.finish_reason == "length"
 
 
 def _is(name: str, value: float) -> Callable[[Mapping[str, float], Mapping[str, float]], bool]:
@@ -63,6 +74,13 @@ _SIGNS = {
         _is("rollout/cut", 1.0),
         "Every response has been cut at sampling.max_new_tokens. Raise it, or look at episodes "
         "(gem-core view): the model may no longer end its responses.",
+        _is_cut,
+    ),
+    "format": _Sign(
+        lambda now, _first: now.get("rollout/format_errors", 0.0) > _UNREADABLE,
+        "Most responses do not have the form that the environment asks for. Begin with a warm "
+        "start (gem-core train sft), or describe the form: sampling.system, answer_instruction.",
+        lambda turn: bool(turn.info.get("format_error")),
     ),
 }
 
@@ -79,11 +97,14 @@ class Health:
         self._first: dict[str, float] = {}
         self._counts = dict.fromkeys(_SIGNS, 0)
 
-    def notes(self, metrics: Mapping[str, float]) -> list[str]:
+    def notes(
+        self, metrics: Mapping[str, float], trajectories: Sequence[Trajectory] = ()
+    ) -> list[str]:
         """Return the warnings to report after a step.
 
         Args:
             metrics: The metrics of the step.
+            trajectories: Its episodes, to quote an example from.
         """
         for name in _COLLAPSED:
             if name in metrics:
@@ -93,7 +114,8 @@ class Health:
             is_there = sign.is_there(metrics, self._first)
             self._counts[name] = self._counts[name] + 1 if is_there else 0
             if is_there and self._counts[name] == self._patience:
-                found.append(f"Warning, {self._patience} steps in a row: {sign.text}")
+                text = f"Warning, {self._patience} steps in a row: {sign.text}"
+                found.append(text + _example(sign, trajectories))
         return found
 
     def state_dict(self) -> dict[str, Any]:
@@ -104,3 +126,9 @@ class Health:
         """Load a state that ``state_dict`` returned."""
         self._first = dict(state["first"])
         self._counts = {name: state["counts"].get(name, 0) for name in _SIGNS}
+
+
+def _example(sign: _Sign, trajectories: Sequence[Trajectory]) -> str:
+    turns = (turn for one in trajectories for turn in one.turns)
+    found = next((turn for turn in turns if sign.is_example and sign.is_example(turn)), None)
+    return "" if found is None else f" For example: {quote_of(found)!r}"

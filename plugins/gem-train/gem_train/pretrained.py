@@ -4,6 +4,7 @@ import importlib.util
 import os
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -71,6 +72,9 @@ def load_pretrained(
     _disable_dropout(model)
     if lora is not None:
         model = _with_adapters(model, lora)
+        if Path(found).is_dir():  # so that checkpoints load in any working directory
+            own = model.peft_config[model.active_adapter]
+            own.base_model_name_or_path = str(Path(found).resolve())
     if gradient_checkpointing:
         _checkpoint_gradients(base_model(model))
     return Pretrained(model.eval(), processor, masters)

@@ -12,20 +12,27 @@ It writes these files to the run's folder:
 
 import importlib.util
 import math
+import re
+import shlex
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Literal, Self
 
+import click
 import pydantic
 from pydantic import Field
 from rich.console import Console
 
 from gem_core.console import Terminal
 from gem_core.errors import ConfigError, DataError
+from gem_core.options import visible
 from gem_rollout import Component, Trajectory, TrajectoryFile
+from gem_rollout.answer_instruction import KEY
 from gem_rollout.commands import INTERRUPTED, RUN_FOLDER, HydraCommand, Job, env_sources
 from gem_rollout.commands.progress import Mode, ProgressBar, print_line
+from gem_rollout.models.threads import set_threads
 from gem_rollout.records.failures import Failures
+from gem_rollout.records.redaction import redact_words
 from gem_rollout.records.runs import Run
 from gem_train.demonstrations import AGENT, demonstrations
 from gem_train.metrics import Writers, open_writers
@@ -63,7 +70,7 @@ class SFTKeys(SFTConfig):
     precision: Literal["float32", "bf16"] = "float32"
     """bf16 learns with weights in bfloat16; the optimiser keeps them in float32."""
     threads: int | None = Field(default=None, ge=1)
-    """Most threads of torch; null for torch's default."""
+    """Most threads of torch; null for 1 if the model is small, else the usable cores."""
     lora: dict[str, Any] | None = None
     """Parameters of peft's LoraConfig, to train adapters only: lora.r=16."""
     gradient_checkpointing: bool = False
@@ -104,8 +111,6 @@ def _train(job: Job[SFTKeys]) -> int:
     from gem_train.sft import sft  # noqa: PLC0415 - needs torch
 
     transformers.utils.logging.disable_progress_bar()
-    if keys.threads is not None:
-        torch.set_num_threads(keys.threads)
     torch.manual_seed(own.seed)  # for the initial weights of adapters
     old = None if keys.trajectories is None else Run.open(keys.trajectories)
     sources = env_sources(job.config) if old is None else {}
@@ -118,6 +123,7 @@ def _train(job: Job[SFTKeys]) -> int:
         lora=keys.lora,
         gradient_checkpointing=keys.gradient_checkpointing,
     )
+    set_threads(policy.model, keys.threads)
     run = Run.create(
         folder, command=job.words, config=job.config, envs=sources, agents=[AGENT], kind="sft"
     )
@@ -138,7 +144,7 @@ def _train(job: Job[SFTKeys]) -> int:
             policy.save_merged(run.path / "model")
             _summarise(console, run, figures)
     if finished:
-        _suggest_next(console, run, list(sources), policy)
+        _suggest_next(run, job, policy)
     if job.form == "json":
         status = "done" if finished else "interrupted"
         plain = {"run": str(run.path), "status": status, "model": str(run.path / "model")}
@@ -287,9 +293,32 @@ _TINY = 30_000_000
 """Parameters of a model below which 1e-3 is a learning rate to begin with; see ``make-model``."""
 
 
-def _suggest_next(console: Console, run: Run, envs: list[str], policy: Any) -> None:
-    env = envs[0] if len(envs) == 1 else "ENV"
-    model = f"{run.shown_path}/model"
+_OF_BOTH = (
+    *("env", "envs", "mixture", "tools", "wrappers", "tool_use", KEY, "sampling"),
+    *("device", "precision", "threads", "lora", "gradient_checkpointing"),
+)
+"""Keys that mean the same in ``gem-core train``."""
+
+
+def _suggest_next(run: Run, job: Job[SFTKeys], policy: Any) -> None:
+    """Print the command that goes on with the model, with all that was typed and it needs."""
+    words = [word for word in job.words[1:] if _top_of(word) in _OF_BOTH]
+    if job.keys.trajectories is not None:
+        words.insert(0, "ENV")
+    words = [_typed(word) for word in redact_words(words, job.config)]
     is_tiny = sum(one.numel() for one in policy.model.parameters()) < _TINY
-    lr = " optim.lr=1e-3" if is_tiny else ""
-    print_line(console, f"Next: gem-core train algo=rebn {env} model={model}{lr}", "dim")
+    line = ["gem-core", "train", "algo=rebn", *words, f"model={run.shown_path}/model"]
+    line += ["optim.lr=1e-3"] if is_tiny else []
+    # The console would replace tabs by spaces.
+    click.secho(visible(f"Next: {shlex.join(line)}"), err=True, dim=True)
+
+
+def _top_of(word: str) -> str:
+    """Return the top-level key of an override, such as ``env`` of ``+env@mixture.a=ID``."""
+    return re.split(r"[.@=]", word.lstrip("+~"), maxsplit=1)[0]
+
+
+def _typed(word: str) -> str:
+    """Return an override as it is typed: the id of an environment without its key."""
+    name = word.removeprefix("env=")
+    return word if name == word else name.replace("/", ":", 1)

@@ -29,6 +29,7 @@ from gem_core.console import Terminal
 from gem_core.errors import GemError
 from gem_core.seeding import child_seed
 from gem_rollout import Component, Trajectory, TrajectoryFile
+from gem_rollout.models.threads import set_threads
 from gem_rollout.records.runs import TRAJECTORIES
 from gem_train.batch import Batch, batch_of, drop_cut, subsample
 from gem_train.checkpoint import CheckpointWriter, latest_checkpoint, load_checkpoint
@@ -94,8 +95,6 @@ class Trainer:
         """Metrics of the last step."""
         self._console = console or Terminal(stderr=True)
         self._after_step = after_step
-        if config.threads is not None:
-            torch.set_num_threads(config.threads)
         torch.manual_seed(config.seed)
         algorithm, loss, filters, shapers = parts_of(config)
         self._curriculum: Curriculum | None = None
@@ -112,6 +111,7 @@ class Trainer:
             attn_implementation=config.attn_implementation,
             compile_options=config.compile,
         )
+        set_threads(self.policy.model, config.threads)
         self._learner = Learner(self.policy, algorithm, loss, config, shapers)
         self._sampling = Sampling(self.policy, config, folder / "adapters", make_agent)
         self._collector = Collector(
@@ -219,7 +219,7 @@ class Trainer:
                         metrics |= self._evaluation.evaluate(self.step, self._progress.note)
             finally:
                 metrics["time/step"] = time.perf_counter() - started
-                self._log(metrics)
+                self._log(metrics, trajectories)
 
     def _learn(self, trajectories: list[Trajectory]) -> LearnResult:
         """Update the weights, and note the advantages in the turns, for ``gem-core view``."""
@@ -233,11 +233,11 @@ class Trainer:
         self.step += 1
         return result
 
-    def _log(self, metrics: dict[str, float]) -> None:
+    def _log(self, metrics: dict[str, float], trajectories: list[Trajectory]) -> None:
         self.metrics = metrics
         self._writers.log(self.step, metrics)
         self._progress.update(self.step, metrics)
-        for note in self._health.notes(metrics):
+        for note in self._health.notes(metrics, trajectories):
             self._progress.note(f"Step {self.step}. {note}")
 
     def _collect(self) -> list[Trajectory]:

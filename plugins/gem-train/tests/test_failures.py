@@ -11,11 +11,13 @@ import torch
 from models import batch_for as batch_of_policy
 from models import generator, learner_of, trainer_of, weights_of
 from needs import needs
+from plays import episode_of, turn_of
 from rich.console import Console
 
 from gem_core.agent import BaseAgent
 from gem_rollout import read_trajectories
 from gem_rollout.models.tiny_model import save_tiny_model
+from gem_rollout.records.format_errors import quote_of
 from gem_rollout.records.runs import Run
 from gem_train import checkpoint as checkpoints
 from gem_train.checkpoint import CheckpointWriter, checkpoint_steps, load_checkpoint
@@ -172,6 +174,7 @@ GOOD = {
     "rollout/response_tokens": 100.0,
     "rollout/equal_groups": 0.5,
     "rollout/cut": 0.1,
+    "rollout/format_errors": 0.5,
     "rollout/success": 0.3,
 }
 
@@ -184,6 +187,7 @@ GOOD = {
         ({"train/entropy": 0.05}, "entropy has collapsed"),
         ({"rollout/response_tokens": 5.0}, "responses have collapsed"),
         ({"rollout/cut": 1.0}, "been cut"),
+        ({"rollout/format_errors": 0.6}, "do not have the form"),
     ],
 )
 def test_a_sign_of_a_broken_run_is_reported_once_when_it_lasts(bad, text):
@@ -199,11 +203,38 @@ def test_a_sign_of_a_broken_run_is_reported_once_when_it_lasts(bad, text):
     assert [len(again.notes({**GOOD, **bad})) for _ in range(3)] == [0, 0, 1]
 
 
+def test_a_warning_about_responses_quotes_what_the_model_wrote_and_names_keys_of_training():
+    turns = [turn_of([1], [2], [-0.1], 0.0, extends=False, **how) for how in
+             ({}, {"cut": True}, {"formatted": False})]  # fmt: skip
+    for turn, text in zip(turns, ("fine", "and " * 40 + "so", "I say 5."), strict=True):
+        turn.generation.reply = {"role": "assistant", "content": text}
+    for name, quote, key in (
+        ("cut", "'..." + ("and " * 40 + "so")[-60:] + "'", "sampling.max_new_tokens"),
+        ("format_errors", "'I say 5.'", "sampling.system"),
+    ):
+        (note,) = Health(1).notes({f"rollout/{name}": 1.0}, [episode_of(turns)])
+        assert key in note
+        assert note.endswith(f"For example: {quote}")
+
+
 def test_a_policy_that_succeeds_may_be_certain_and_no_patience_means_no_reports():
     health, silent = Health(2), Health(0)
     for metrics in (GOOD, *[{**GOOD, "train/entropy": 0.01, "rollout/success": 0.95}] * 5):
         assert health.notes(metrics) == []
         assert silent.notes({**metrics, "train/grad_norm": 0.0}) == []
+
+
+@pytest.mark.slow
+def test_the_advice_of_an_evaluation_names_keys_of_training_and_quotes_the_model(folder, tmp_path):
+    trainer = shown(
+        trainer_of(folder, tmp_path, progress="lines", steps=1, eval={"every": 1, "episodes": 2})
+    )
+    trainer.train()
+    said = text_of(trainer)
+    written = [one.turns[-1] for one in Run(tmp_path / "eval/000000").trajectories()]
+    assert any(f"for example: {quote_of(one)!r}." in said for one in written)
+    assert "raise sampling.max_new_tokens." in said
+    assert all(one.action != one.generation.reply["content"] for one in written)
 
 
 @pytest.mark.slow

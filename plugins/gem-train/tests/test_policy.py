@@ -5,6 +5,7 @@ import torch
 from models import batch_for, generator, logprobs_of
 from needs import needs
 
+from gem_core import make_agent
 from gem_core.errors import ConfigError
 from gem_rollout.models.tiny_model import save_tiny_model
 from gem_train.policy import Policy
@@ -198,6 +199,37 @@ def test_adapters_are_loaded_as_they_were_saved(folder, tmp_path):
     again.load_weights(tmp_path)
     for name, one in policy.trained_state().items():
         assert torch.equal(again.trained_state()[name], one)
+
+
+def test_a_checkpoint_of_adapters_loads_as_a_model_in_any_folder(tmp_path, monkeypatch):
+    needs("peft")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    save_tiny_model("base")
+    policy = Policy.load("base", device="cpu", lora={"r": 2})
+    with torch.no_grad():
+        for one in policy.parameters():
+            one.normal_()
+    policy.sync()
+    policy.save_weights("checkpoint", policy.weights_copy())
+    monkeypatch.chdir("elsewhere")
+    agent = make_agent("transformers", model="../checkpoint", device="cpu")
+    assert agent.sampler.tokenizer.chat_template == policy.tokenizer.chat_template
+    batch, again = batch_for(policy), Policy.load("../checkpoint", device="cpu")
+    with torch.no_grad():
+        for loaded in (again, Policy(agent.sampler.model, agent.sampler.tokenizer)):
+            found = loaded.logprobs(batch)
+            torch.testing.assert_close(found, policy.logprobs(batch), atol=1e-3, rtol=1e-4)
+    (tmp_path / "base").rename(tmp_path / "moved")
+    with pytest.raises(ConfigError) as caught:
+        Policy.load("../checkpoint", device="cpu")
+    assert str(caught.value) == (
+        "The model '../checkpoint' cannot be loaded: The base model of its adapters cannot be "
+        f"found. There is no folder {str(tmp_path / 'base')!r}, and it is not a name on the hub."
+    )
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match="Its adapters need peft: pip install peft"):
+        make_agent("transformers", model=str(tmp_path / "checkpoint"), device="cpu")
 
 
 def test_dropout_rests_in_sampling_and_learning(policy):

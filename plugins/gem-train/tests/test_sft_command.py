@@ -10,6 +10,7 @@ import sys
 import pytest
 from cli import gem
 from commands import Command
+from omegaconf import OmegaConf
 from plays import GAME, played
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -52,12 +53,33 @@ def test_a_warm_start_is_a_run_with_a_model_in_it(tmp_path, model):
     assert losses[-1] < losses[0] - 1
     assert metrics["train/loss"][0] == list(range(1, 11))
     assert f"{losses[0]:.4f} before, {losses[-1]:.4f} after" in shown
-    next_command = "gem-core train algo=rebn game:GuessTheNumber-v0-easy model=warm/model"
-    assert f"Next: {next_command} optim.lr=1e-3" in shown
+    next_command = "gem-core train algo=rebn game:GuessTheNumber-v0-easy threads=1"
+    assert f"Next: {next_command} model=warm/model optim.lr=1e-3" in shown
     assert AutoModelForCausalLM.from_pretrained(run.path / "model").config.hidden_size == 32
     code, shown = sft(*arguments, cwd=tmp_path)
     assert code == 1
     assert "holds a run: choose another out" in shown
+
+
+def test_the_next_command_keeps_what_was_set_and_can_be_copied_into_a_shell(tmp_path, model):
+    text = 'It\'s a "game": ${x}\n\t$HOME `ls`, \\ and * end'
+    (tmp_path / "system.txt").write_text(text)
+    words = [ENV, "env.max_turns=3", "sampling.system=@system.txt", "sampling.stop=['; ',x y]"]
+    words += ["sampling.template.enable_thinking=false", "sampling.max_new_tokens=600"]
+    words += ["precision=bf16", "wrappers=[concat]", "tool_use.max_tool_uses=2"]
+    code, shown = sft(f"model={model}", *words, "steps=1", *FAST, "out=a warm one", cwd=tmp_path)
+    assert code == 0, shown
+    line = shown.partition("Next: ")[2].replace("gem-core train", "printf '%s\\0'", 1)
+    typed = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True)
+    done = gem("train", *typed.stdout.split("\0")[:-1], "--cfg", "job", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    config = OmegaConf.to_container(OmegaConf.create(done.stdout), resolve=True)
+    chosen = {name: config["sampling"][name] for name in ("system", "stop", "max_new_tokens")}
+    assert chosen == {"system": text, "stop": ["; ", "x y"], "max_new_tokens": 600}
+    assert config["sampling"]["template"] == {"enable_thinking": False}
+    assert (config["precision"], config["model"]) == ("bf16", "a warm one/model")
+    assert config["env"] == {"id": GAME, "min_number": 1, "max_number": 10, "max_turns": 3}
+    assert (list(config["wrappers"]), config["tool_use"]) == (["concat"], {"max_tool_uses": 2})
 
 
 def test_the_episodes_of_a_run_are_learned_if_they_are_good_enough(tmp_path, model):
@@ -120,7 +142,7 @@ def test_training_that_diverges_leaves_a_message_and_a_model(tmp_path, model):
         (("model=MODEL", "env=game/GuesTheNumber-v0"), "Did you mean"),
         (("model=MODEL", "trajectories=nowhere"), "There is no run at nowhere"),
         (("model=MODEL", "trajectories=others.jsonl"), "another tokenizer"),
-        (("model=MODEL", ENV, "sampling.max_new_tokens=2"), "raise max_new_tokens"),
+        (("model=MODEL", ENV, "sampling.max_new_tokens=2"), "raise sampling.max_new_tokens"),
         (("model=MODEL", ENV, "writers=[cvs]"), "Did you mean 'csv'"),
     ],
 )

@@ -31,6 +31,7 @@ from gem_rollout.commands.environments import envs_by_name
 from gem_rollout.commands.progress import Mode, ProgressBar, print_line
 from gem_rollout.episodes.executor import executor_of
 from gem_rollout.episodes.rollout import Rollout
+from gem_rollout.models.threads import command_threads
 from gem_rollout.records.failures import Failures
 from gem_rollout.records.format_errors import FormatErrors, bad_ending_of
 from gem_rollout.records.runs import Run
@@ -47,6 +48,8 @@ class RunKeys(CommandKeys):
     """Episode number i of every run with this seed starts in the same state."""
     concurrency: int = Field(default=16, ge=1)
     """The largest number of episodes at the same time, if the environment or the agent waits."""
+    threads: int | None = Field(default=None, ge=1)
+    """Threads of models in this process; null for 1 if they are small, else the usable cores."""
     out: str = RUN_FOLDER
     """The run's folder: run.json and trajectories.jsonl."""
     resume: bool = False
@@ -127,6 +130,7 @@ def _run(job: Job[RunKeys]) -> int:
     total = len(factories) * len(agents) * job.keys.episodes
     with (
         results_alone(),
+        command_threads(job.keys.threads),
         executor_of(job.config) as workers,
         TrajectoryFile(run.trajectories_path) as file,
         ProgressBar(console, job.keys.progress, total) as bar,

@@ -9,7 +9,7 @@ several ids, or a pattern     ``envs=[...]``
 ``agent.NAME=VALUE``          ``agent.ID.NAME=VALUE``, if there is one agent
 ``lora.r=16``                 ``++lora.r=16``, in a key that is a mapping without keys of its own
 ``user=ID``                   ``user.id=ID``, if such a mapping has an id
-``agent.system=@FILE``        ``agent.system='...'``, with the text of the file
+``agent.system=@FILE``        ``agent.system="..."``, with the text of the file
 ============================  =====================================================================
 
 Everything else is read by Hydra as it was typed. Its parser reads each word here too, since Hydra
@@ -251,7 +251,7 @@ class Grammar:
 
 
 def _with_text_of_file(word: str) -> str:
-    """Return ``KEY='TEXT'`` for ``KEY=@FILE``; any other word unchanged.
+    """Return ``KEY="TEXT"`` for ``KEY=@FILE``; any other word unchanged.
 
     The text ends before the line breaks at its end. A value in quotes may begin with ``@``.
     """
@@ -268,7 +268,7 @@ def _with_text_of_file(word: str) -> str:
             f"needs quotes: {quoted}"
         ) from error
     plain = _INTERPOLATION.sub(lambda found: found[1] * 2 + "\\${", text)
-    return f"{key}={_in_grammar(plain)}"
+    return f"{key}={QuotedString(plain, Quote.double).with_quotes()}"
 
 
 def _words_of_suite(ids: Sequence[str], values: Collection[str]) -> Iterator[str]:

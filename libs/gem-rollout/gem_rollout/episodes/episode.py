@@ -81,15 +81,20 @@ class Episode:
         self._number, self._run_seed = number, run_seed
 
     def run(self, *phases: Phase) -> Generator[Any, Any, None]:
-        """Run phases one after another; an error ends the episode and is recorded."""
+        """Run phases one after another; an error ends the episode and is recorded.
+
+        A limit of tokens that the agent has reached truncates it. One that a model within the
+        environment has reached, such as a judge, is an error.
+        """
         try:
             for phase in phases:
                 yield from phase()
-        except LimitReachedError as reached:
-            if not self.abandoned:
-                self.truncate(reached.limit)
         except FAULTS as error:
-            if not self.abandoned:
+            if self.abandoned:
+                return
+            if isinstance(error, LimitReachedError) and self.state is State.ACTING:
+                self.truncate(error.limit)
+            else:
                 self.fail(error)
 
     def reset(self) -> Generator[Any, Any, None]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from gem_core.content import Image
 from gem_core.errors import ConfigError
+from gem_rollout.models.adapters import find_base, with_adapters
 from gem_rollout.models.pretrained import base_model
 from gem_rollout.tokens.transcript import encode_continuation
 
@@ -38,14 +39,19 @@ def load_with_processor(
     """Load a model, with its processor if it takes images and else with its tokenizer.
 
     Args:
-        name: Name or folder of the model.
+        name: Name or folder of the model, or a folder with adapters, which are merged into their
+            base model.
         options: Arguments of each ``from_pretrained``.
         model_options: Further arguments for the model.
 
     Raises:
-        ConfigError: Its processor needs torchvision, which is not installed.
+        ConfigError: Its processor needs torchvision, or its adapters need peft, which is not
+            installed; or the base model of the adapters cannot be found.
         OSError: It cannot be loaded; or ValueError, RuntimeError, AttributeError, ImportError.
     """
+    if (base := find_base(name)) is not None:
+        model, processor = load_with_processor(base[0], {**options, **base[1]}, **model_options)
+        return with_adapters(model, name), processor
     import transformers  # noqa: PLC0415 - optional, and takes seconds
 
     only_files = {key: value for key, value in options.items() if key == "local_files_only"}

@@ -13,19 +13,20 @@ from gem_core.observation import text_of
 from gem_core.plugins import default_registry
 from gem_core.specs import ENVS
 from gem_rollout.answer_instruction import DEFAULT, KEY
-from gem_rollout.records.trajectory import Trajectory
+from gem_rollout.records.trajectory import Trajectory, Turn
 
-__all__ = ["BadEnding", "FormatErrors", "bad_ending_of"]
+__all__ = ["BadEnding", "FormatErrors", "bad_ending_of", "quote_of"]
 
 _SHOWN = 60
 """The number of characters of an answer that are quoted, from its end."""
+_LIMIT = "max_tokens (max_new_tokens of the agent transformers)"
 
 
 class BadEnding(NamedTuple):
     """The end of an episode whose last action did not have the form that was asked for."""
 
     quote: str
-    """The last characters of the action."""
+    """The last characters of what the agent wrote."""
     is_cut: bool
     """Whether the model reached its token limit."""
     required: str
@@ -41,14 +42,23 @@ def bad_ending_of(trajectory: Trajectory) -> BadEnding | None:
     first, last = trajectory.turns[0], trajectory.turns[-1]
     if not last.info.get("format_error"):
         return None
-    action, made = str(last.action).rstrip(), last.generation
-    required = _required(trajectory.env_id)
+    made, required = last.generation, _required(trajectory.env_id)
     return BadEnding(
-        action if len(action) <= _SHOWN else f"...{action[-_SHOWN:]}",
+        quote_of(last),
         made is not None and made.finish_reason == "length",
         required,
         required in text_of(first.observation),
     )
+
+
+def quote_of(turn: Turn) -> str:
+    """Return the last characters of a model's reply, or of the action if no model was asked.
+
+    The action may be another: in training, a reply that was cut is replaced.
+    """
+    said = turn.generation.reply.get("content") if turn.generation is not None else None
+    text = (said if isinstance(said, str) else str(turn.action)).rstrip()
+    return text if len(text) <= _SHOWN else f"...{text[-_SHOWN:]}"
 
 
 def _required(env_id: str) -> str:
@@ -71,9 +81,14 @@ class _Count:
 
 
 class FormatErrors:
-    """Counts the episodes of each environment and agent that ended with an unreadable answer."""
+    """Counts the episodes of each environment and agent that ended with an unreadable answer.
 
-    def __init__(self) -> None:
+    Args:
+        limit: The key of the token limit of a reply, for advice.
+    """
+
+    def __init__(self, limit: str = _LIMIT) -> None:
+        self._limit = limit
         self._counts: dict[tuple[str, str], _Count] = defaultdict(_Count)
 
     def add(self, env: str, agent: str, ending: BadEnding | None) -> None:
@@ -88,23 +103,20 @@ class FormatErrors:
     def lines(self) -> list[str]:
         """Return a text for each environment and agent with more bad endings than others."""
         return [
-            _line(env, agent, count, count.first)
+            _line(env, agent, count, count.first, self._limit)
             for (env, agent), count in self._counts.items()
             if count.first is not None and 2 * count.bad > count.episodes
         ]
 
 
-def _line(env: str, agent: str, count: _Count, example: BadEnding) -> str:
+def _line(env: str, agent: str, count: _Count, example: BadEnding, limit: str) -> str:
     said = f"for example: {example.quote!r}" if example.quote else "for example an empty one"
     text = (
         f"{count.bad} of {count.episodes} episodes of {agent} in {env} ended with an answer "
         f"that does not have the required form, {said}. {_advice(example)}"
     )
     if count.cut:
-        text += (
-            f" In {count.cut} of them the model reached its token limit: raise max_tokens "
-            f"(max_new_tokens of the agent transformers)."
-        )
+        text += f" In {count.cut} of them the model reached its token limit: raise {limit}."
     return text
 
 

@@ -13,6 +13,7 @@ from gem_core.errors import ConfigError
 from gem_core.observation import Info, Observation, visible_text
 from gem_core.seeding import child_seed
 from gem_core.thoughts import with_opened_thought
+from gem_core.wrappers.history import check_shows_tools
 from gem_rollout.episodes.history import history_wrapper
 from gem_rollout.tokens.chat_content import TextPart, content_parts, images_of_messages, to_openai
 from gem_rollout.tokens.limits import LimitReachedError, Limits, PromptTooLongError
@@ -105,6 +106,8 @@ class TokenAgent(BaseAgent):
         self._template = dict(template or {})
         self._one_sequence = one_sequence
         self._episode_seed = 0
+        self._shows_tools = False
+        """Whether the template is known to render tools."""
         self._begin(shows_history=False, is_rendered=False)
 
     def seed_episode(self, seed: int) -> None:
@@ -162,13 +165,17 @@ class TokenAgent(BaseAgent):
             PromptTooLongError: The first prompt leaves no room for a reply.
             LimitReachedError: A later prompt does.
             SequenceError: The prompt does not extend the earlier turns, under ``raise``.
-            ConfigError: The observation shows an image, and the model reads text only.
+            ConfigError: The observation shows an image, and the model reads text only; or the chat
+                template ignores the tools.
         """
         return self._act(observation, info)
 
     async def _act(self, observation: Observation, info: Info) -> Reply:
         known = self._add(observation, info)
         text = self._rendered()
+        if self._tools and not self._shows_tools and not self._is_rendered:
+            check_shows_tools(text, lambda: self._render_with(None, self._messages))
+            self._shows_tools = True
         if self._one_sequence == "raise" and self._turn and not self._transcript.extends(text):
             raise SequenceError(
                 f"The prompt of turn {self._turn + 1} does not begin with the tokens of the "
@@ -322,13 +329,16 @@ class TokenAgent(BaseAgent):
         self._left_out = gone
 
     def _render(self, messages: list[dict[str, Any]]) -> str:
+        return self._render_with(self._tools, messages)
+
+    def _render_with(self, tools: Any, messages: list[dict[str, Any]]) -> str:
         shown: str
         if self._vision is not None:
-            shown = self._vision.render(messages, tools=self._tools, template=self._template)
+            shown = self._vision.render(messages, tools=tools, template=self._template)
         else:
             shown = self._sampler.tokenizer.apply_chat_template(
                 messages,
-                tools=self._tools,
+                tools=tools,
                 tokenize=False,
                 add_generation_prompt=True,
                 **self._template,

@@ -7,6 +7,7 @@ import pytest
 from needs import needs
 
 import gem_core
+from gem_core.errors import ConfigError
 from gem_tasks import as_tool
 
 # The same layout as the templates of Qwen and Hermes models: schemas in a system message, calls as
@@ -40,6 +41,7 @@ CHATML = r"""
 {%- if add_generation_prompt %}{{ "<|im_start|>assistant\n" }}{% endif %}"""
 # As strict as APIs are: every call has an id, and the results follow it, by their ids.
 STRICT = r"""
+{%- for tool in tools or [] %}{{ "[" + tool.function.name + "]" }}{% endfor %}
 {%- set open = namespace(ids=[]) %}
 {%- for message in messages %}
 {%- if message.role == "tool" %}
@@ -168,6 +170,11 @@ class TestOpenAI:
         broken = openai({"a": 1, "b": 2})
         broken["tool_calls"][0]["function"]["arguments"] = '{"a": 1'
         assert "[tool]The arguments are not valid JSON" in env.step(broken).observation
+
+
+def test_a_template_that_ignores_schemas_is_refused() -> None:
+    with pytest.raises(ConfigError, match="template ignores tools"):
+        chat(PLAIN, call_format="openai", instructions="schemas")
 
 
 class TestFenced:
