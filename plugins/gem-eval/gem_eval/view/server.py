@@ -6,7 +6,7 @@ So a foreign site that points its name to this machine (DNS rebinding) cannot re
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
@@ -19,6 +19,7 @@ from gem_eval.view.overview import overview
 from gem_eval.view.page import MEDIA_TYPES, page_json, static_file
 from gem_eval.view.query import EpisodeQuery
 from gem_eval.view.store import Store
+from gem_eval.view.training import training
 
 __all__ = ["HOST", "ViewServer", "bind"]
 
@@ -58,7 +59,7 @@ class ViewServer(ThreadingHTTPServer):
         self.store = store
         self._refreshed = time.monotonic()
         self._refreshing = Lock()
-        self._overviews: dict[str, Any] = {}
+        self._kept: dict[tuple[str, ...], Any] = {}
         super().__init__((HOST, port), _Handler)
 
     @property
@@ -73,7 +74,7 @@ class ViewServer(ThreadingHTTPServer):
         if self._refreshing.acquire(blocking=False):
             try:
                 if self.store.refresh():
-                    self._overviews = {}
+                    self._kept = {}
                 self._refreshed = time.monotonic()
             finally:
                 self._refreshing.release()
@@ -88,30 +89,47 @@ class ViewServer(ThreadingHTTPServer):
         Raises:
             ConfigError: A parameter is out of its range.
         """
-        store = self.store
-        if path == "/api/size":
-            self.refresh()
-            return {"episodes": store.size}
-        if path == "/api/overview":
-            return self._overview(given.get("env", ""))
-        if path == "/api/episodes":
-            return store.page(EpisodeQuery.of(given))
-        if path == "/api/episode":
-            episode_id = given.get("id", "")
-            places = store.neighbours(episode_id, EpisodeQuery.of(given))
-            return {**store.episode(episode_id), **places}
-        if path == "/api/tasks":
-            a, b = (_series(store, given.get(side, "")) for side in ("a", "b"))
-            query = EpisodeQuery.of(given)
-            return store.tasks(a, b, env=query.env, offset=query.offset, limit=query.limit)
-        return None
+        answers = {
+            "/api/size": self._size,
+            "/api/overview": self._overview,
+            "/api/training": self._training,
+            "/api/episodes": self._episodes,
+            "/api/episode": self._episode,
+            "/api/tasks": self._tasks,
+        }
+        return answers[path](given) if path in answers else None
 
-    def _overview(self, env: str) -> Any:
-        """Return the overview, which is cached until the runs grow."""
-        kept = self._overviews
-        if env not in kept:
-            kept[env] = overview(self.store, env)
-        return kept[env]
+    def _size(self, _: Mapping[str, str]) -> Any:
+        self.refresh()
+        return {"episodes": self.store.size, "training": self.store.state}
+
+    def _overview(self, given: Mapping[str, str]) -> Any:
+        env = given.get("env", "")
+        return self._cached(("overview", env), lambda: overview(self.store, env))
+
+    def _training(self, given: Mapping[str, str]) -> Any:
+        every = given.get("every", "")
+        return self._cached(("training", every), lambda: training(self.store, every=every == "1"))
+
+    def _episodes(self, given: Mapping[str, str]) -> Any:
+        return self.store.page(EpisodeQuery.of(given))
+
+    def _episode(self, given: Mapping[str, str]) -> Any:
+        episode_id = given.get("id", "")
+        places = self.store.neighbours(episode_id, EpisodeQuery.of(given))
+        return {**self.store.episode(episode_id), **places}
+
+    def _tasks(self, given: Mapping[str, str]) -> Any:
+        a, b = (_series(self.store, given.get(side, "")) for side in ("a", "b"))
+        query = EpisodeQuery.of(given)
+        return self.store.tasks(a, b, env=query.env, offset=query.offset, limit=query.limit)
+
+    def _cached(self, key: tuple[str, ...], make: Callable[[], Any]) -> Any:
+        """Return what is made for a key once, until the runs grow."""
+        kept = self._kept
+        if key not in kept:
+            kept[key] = make()
+        return kept[key]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print an error, unless it is a browser that closed its connection."""
