@@ -74,6 +74,20 @@ _PANELS = (
         {"train/mean_sampler_gap": "mean", "train/sampler_gap": "largest"},
     ),
     Panel("Learning rate", "per update", {"train/lr": "policy"}),
+    Panel(
+        "Failures",
+        "share of turns or episodes",
+        {
+            "rollout/format_errors": "turns of a wrong format",
+            "rollout/cut": "cut responses",
+            "rollout/errors": "episodes with errors",
+        },
+    ),
+    Panel(
+        "Time",
+        "seconds per step",
+        {"time/sample": "sampling", "time/learn": "learning", "time/eval": "evaluation"},
+    ),
 )
 
 

@@ -5,6 +5,7 @@ So a foreign site that points its name to this machine (DNS rebinding) cannot re
 """
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
@@ -12,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from gem_core.errors import ConfigError, GemError
+from gem_core.errors import ClosedError, ConfigError, GemError
 from gem_core.lifetimes import Lock
 from gem_core.web_pages import page_problem
 from gem_eval.view.overview import overview
@@ -60,6 +61,8 @@ class ViewServer(ThreadingHTTPServer):
         self._refreshed = time.monotonic()
         self._refreshing = Lock()
         self._kept: dict[tuple[str, ...], Any] = {}
+        self._turns = threading.Condition()
+        self._answering, self._is_closing = 0, False
         super().__init__((HOST, port), _Handler)
 
     @property
@@ -88,7 +91,27 @@ class ViewServer(ThreadingHTTPServer):
 
         Raises:
             ConfigError: A parameter is out of its range.
+            ClosedError: The server is stopping.
         """
+        with self._turns:
+            if self._is_closing:
+                raise ClosedError("The server is stopping.")
+            self._answering += 1
+        try:
+            return self._answer(path, given)
+        finally:
+            with self._turns:
+                self._answering -= 1
+                self._turns.notify_all()
+
+    def server_close(self) -> None:
+        """Close the socket, and wait for the answers that threads are making of the runs."""
+        super().server_close()
+        with self._turns:
+            self._is_closing = True
+            self._turns.wait_for(lambda: not self._answering)
+
+    def _answer(self, path: str, given: Mapping[str, str]) -> Any:
         answers = {
             "/api/size": self._size,
             "/api/overview": self._overview,

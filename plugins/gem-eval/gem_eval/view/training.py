@@ -27,7 +27,6 @@ _NOT_SETTINGS = {
     *("agent", "executor", "progress"),
 }
 """Keys of a configuration in which the runs of a group may differ."""
-_MOST_NAMED = 2
 
 
 def training(store: "Store", *, every: bool = False) -> Row:
@@ -115,8 +114,14 @@ def _flat(value: Any, place: str) -> Iterator[tuple[str, Any]]:
 
 
 def _labels(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what distinguishes settings: the first keys that differ, ids of components first."""
+    """Return what distinguishes settings: as few of the keys that differ as suffice, ids first."""
     keys = dict.fromkeys(key for one in settings for key in one)
     differ = [key for key in keys if len({repr(one.get(key)) for one in settings}) > 1]
-    named = sorted(differ, key=lambda key: "." in key)[:_MOST_NAMED]
-    return [", ".join(f"{key}={one[key]}" for key in named if key in one) for one in settings]
+    differ.sort(key=lambda key: "." in key)
+    labels = [""] * len(settings)
+    for count in range(1, len(differ) + 1):
+        named = differ[:count]
+        labels = [", ".join(f"{key}={one[key]}" for key in named if key in one) for one in settings]
+        if len(set(labels)) == len(labels):
+            break
+    return labels
