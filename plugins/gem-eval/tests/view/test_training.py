@@ -192,7 +192,7 @@ class TestPage:
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowRight")
         assert loss.get_attribute("aria-valuenow") == "3"
-        assert loss.get_attribute("aria-valuetext").startswith("Step 3. policy 0.33333. Enter: ")
+        assert loss.get_attribute("aria-valuetext").startswith("Step 3. policy 0.333333. Enter: ")
         page.keyboard.press("End")
         page.keyboard.press("Enter")
         page.wait_for_selector("h1:has-text('step 20')")

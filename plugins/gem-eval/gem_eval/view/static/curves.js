@@ -122,7 +122,7 @@ function rangeOf({ lines, bounds }) {
 
 /** Labels of an axis with small numbers are all written with exponents. @param {number} high */
 function tickText(high) {
-  return (value) => (high < 0.01 && value !== 0
+  return (value) => (high < 0.002 && value !== 0
     ? value.toExponential().replaceAll("-", "−") : significant(value, 3));
 }
 

@@ -72,7 +72,7 @@ function targetsOf(found) {
  * The curves of a metric of a group: its mean with a band and its runs, or its only run.
  * @param {any} look What all curves of the page share.
  */
-function linesOf({ group, name, label, kind, show, look }) {
+function linesOf({ group, name, label, kind, show, showEnd, look }) {
   const isMarked = name.startsWith("eval/");
   const members = group.runs
     .map((run) => ({ run, raw: pointsOf(run, name) }))
@@ -89,7 +89,7 @@ function linesOf({ group, name, label, kind, show, look }) {
     const whiskers = !isMarked ? [] : raw
       .map(([step]) => [step, interval(step)?.low, interval(step)?.high])
       .filter(([, low]) => isNumber(low));
-    const more = (step) => isMarked && isNumber(interval(step)?.low) ? ` (${range(interval(step), show)})` : "";
+    const more = (step) => isMarked && isNumber(interval(step)?.low) ? ` (${range(interval(step), showEnd)})` : "";
     const say = texts(raw, ([step, value]) => show(value) + more(step));
     const line = { label, kind, points: smoothed(raw, reach), say, isMarked, whiskers };
     return reach > 1 ? [{ label, kind, points: raw, isFaint: true }, line] : [line];
@@ -97,7 +97,7 @@ function linesOf({ group, name, label, kind, show, look }) {
   const exact = meanBand(members.map(({ raw }) => raw), look.quantiles);
   const curves = members.map(({ raw }) => smoothed(raw, reach));
   const band = reach > 1 ? meanBand(curves, look.quantiles) : exact;
-  const say = texts(exact, ([, low, high, mean]) => `${show(mean)} (${show(low)} to ${show(high)})`);
+  const say = texts(exact, ([, low, high, mean]) => `${show(mean)} (${showEnd(low)} to ${showEnd(high)})`);
   const mean = { label, kind, points: band.map(([step, , , middle]) => [step, middle]), say, isMarked, isMean: true };
   return [
     { ...mean, ...(isMarked ? { whiskers: band.map(([step, low, high]) => [step, low, high]) } : { band }) },
@@ -117,7 +117,8 @@ function lineSample(kind, isMarked) {
 
 /** @param {any} one A panel. @param {Group[]} groups @param {any} look */
 function curvePanel(one, groups, look) {
-  const show = one.bounds ? (value) => percent(value, 1) : (value) => significant(value, 5);
+  const show = one.bounds ? (value) => percent(value, 1) : (value) => significant(value, 6);
+  const showEnd = one.bounds ? show : (value) => significant(value, 3);
   const names = Object.keys(one.series)
     .filter((name) => groups.some((group) => group.runs.some((run) => run.metrics[name])));
   const lines = groups.flatMap((group, place) => names.flatMap((name, at) => {
@@ -125,7 +126,7 @@ function curvePanel(one, groups, look) {
     const isAlone = groups.length === 1;
     const label = isAlone ? what : names.length > 1 ? `${group.label}, ${what}` : group.label;
     const kind = isAlone ? tint(at) : `${tint(place)} dash-${at}`;
-    return linesOf({ group, name, label, kind, show, look });
+    return linesOf({ group, name, label, kind, show, showEnd, look });
   }));
   const hasEvaluations = lines.some((line) => line.isMarked);
   const targets = look.targets.filter((target) => hasEvaluations || !target.isEvaluation);
