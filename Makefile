@@ -64,7 +64,7 @@ demo-train: $(VENV)/.installed  ## Train a tiny model from nothing: a warm start
 	@$(BIN)/gem-core train sft model=$(TRAINED)/random $(GUESS) 'skill=[0.1,0.1,1]' episodes=4000 batch_size=8 steps=500 lr=3e-3 out=$(TRAINED)/warm
 	@$(BIN)/gem-core train algo=rebn algo.gamma=0.9 model=$(TRAINED)/warm/model $(GUESS) steps=120 optim.lr=1e-3 optim.schedule=linear sampling.max_new_tokens=8 eval.every=120 eval.episodes=200 out=$(TRAINED)/rebn
 	@$(BIN)/gem-core compare $(TRAINED)/rebn/eval/000000 $(TRAINED)/rebn/eval/000120
-	@$(BIN)/gem-core view $(TRAINED)/rebn/eval/000000 $(TRAINED)/rebn/eval/000120 --html $(TRAINED)/episodes.html
+	@$(BIN)/gem-core view $(TRAINED)/rebn --html $(TRAINED)/curves.html
 
 test: $(VENV)/.installed  ## Run every test
 	@$(PYTEST) $(ARGS)

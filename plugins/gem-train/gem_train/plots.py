@@ -7,17 +7,16 @@ that of M. Okabe and K. Ito (2008), "Color Universal Design", which suits colour
 import importlib.util
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gem_core.errors import ConfigError, DataError
-from gem_train.metrics.csv_file import METRICS_FILE, read_metrics
+from gem_rollout.records.step_metrics import METRICS_FILE, Panel, panels_of, read_metrics
 
 __all__ = [
     "Band",
     "mean_band",
-    "panels_of",
     "plot_run",
     "plot_runs",
     "smoothed",
@@ -29,46 +28,6 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 _STYLES = ("-", "--", ":", "-.")
 _BLOCKS, _ASCII = "▁▂▃▄▅▆▇█", "_.-=+*#@"
 _CONFIDENCE = 0.95
-_MOST_CURVES = 7
-
-
-class _Panel(NamedTuple):
-    title: str
-    unit: str
-    series: dict[str, str]  # label by name of the metric
-    bounds: tuple[float, float] | None = None
-
-
-_PANELS = (
-    _Panel(
-        "Success",
-        "share of episodes",
-        {"rollout/success": "training", "eval/success": "evaluation"},
-        (0, 1),
-    ),
-    _Panel(
-        "Return",
-        "sum of rewards of an episode",
-        {"rollout/return": "training", "eval/return": "evaluation"},
-    ),
-    _Panel("Turns", "turns per episode", {"rollout/turns": "training", "eval/turns": "evaluation"}),
-    _Panel(
-        "Responses",
-        "tokens per turn",
-        {"rollout/response_tokens": "training", "eval/response_tokens": "evaluation"},
-    ),
-    _Panel("Entropy", "nats per token", {"train/entropy": "policy"}),
-    _Panel(
-        "KL divergence",
-        "nats per token",
-        {
-            "train/kl_update": "update",
-            "train/kl_reference": "to the initial model",
-            "train/kl_sampler": "sampler to learner",
-        },
-    ),
-    _Panel("Loss", "loss", {"train/loss": "policy", "train/value_loss": "critic"}),
-)
 
 
 class Band(NamedTuple):
@@ -135,14 +94,6 @@ def plot_run(folder: Path) -> Path:
     return _save(picture, folder / "curves.png")
 
 
-def panels_of(metrics: Iterable[str]) -> list[_Panel]:
-    """Return the panels that have something to show of metrics with these names."""
-    names = list(metrics)
-    panels = [one for one in _PANELS if any(name in names for name in one.series)]
-    panels[1:1] = [*_env_panel(names), *_rewards_panel(names)]
-    return panels
-
-
 def _finite_metrics(path: Path) -> dict[str, tuple[list[int], list[float]]]:
     try:
         metrics = read_metrics(path)
@@ -156,24 +107,7 @@ def _finite_metrics(path: Path) -> dict[str, tuple[list[int], list[float]]]:
     return found
 
 
-def _env_panel(metrics: Iterable[str]) -> list[_Panel]:
-    """Return a panel with the success in each environment, if there are several."""
-    head, tail = "rollout/", "/success"
-    names = [n for n in metrics if n.startswith(head) and n.endswith(tail) and n.count("/") > 1]
-    names = [name for name in names if "/rewards/" not in name]
-    series = {name: name[len(head) : -len(tail)] for name in names[:_MOST_CURVES]}
-    return [_Panel("Success by environment", "share of episodes", series, (0, 1))] if series else []
-
-
-def _rewards_panel(metrics: Iterable[str]) -> list[_Panel]:
-    """Return a panel with the named parts of the rewards, if there are any."""
-    head = "rollout/rewards/"
-    names = [name for name in metrics if name.startswith(head)][:_MOST_CURVES]
-    series = {name: name.removeprefix(head) for name in names}
-    return [_Panel("Parts of the reward", "sum over an episode", series)] if series else []
-
-
-def _draw_panel(axes: Any, panel: _Panel, metrics: Mapping[str, Any]) -> None:
+def _draw_panel(axes: Any, panel: Panel, metrics: Mapping[str, Any]) -> None:
     present = {name: label for name, label in panel.series.items() if name in metrics}
     for number, (name, label) in enumerate(present.items()):
         steps, values = metrics[name]

@@ -25,8 +25,8 @@ from gem_rollout.commands.progress import print_line
 from gem_rollout.episodes.executor import executor_of
 from gem_rollout.records.redaction import redact, with_hidden
 from gem_rollout.records.runs import Run
+from gem_rollout.records.step_metrics import METRICS_FILE, read_metrics
 from gem_train.config import TrainConfig
-from gem_train.metrics.csv_file import METRICS_FILE, read_metrics
 from gem_train.parts import parts_of
 from gem_train.plots import text_curve
 from gem_train.specs import ALGORITHMS

@@ -273,6 +273,7 @@ class Trainer:
             return
         try:
             for one in trajectories:
+                one.training_step = self.step
                 self._file.append(one)
         except OSError as error:
             self._progress.note(f"The episodes of step {self.step} were not written: {error}")

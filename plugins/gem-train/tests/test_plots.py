@@ -11,10 +11,10 @@ from needs import needs
 from selection import thorough
 
 from gem_core.errors import ConfigError, DataError
+from gem_rollout.records.step_metrics import panels_of
 from gem_train.metrics import open_writers
 from gem_train.plots import (
     mean_band,
-    panels_of,
     plot_run,
     plot_runs,
     smoothed,

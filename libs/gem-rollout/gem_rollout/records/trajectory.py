@@ -129,6 +129,8 @@ class Trajectory:
         component: Name of the environment's component in its mixture; empty without a mixture.
         reset_options: Options of the environment's reset besides the seed, such as ``idx``; None
             if they are unknown, as in files from before they were recorded.
+        training_step: Number of the training step that the episode was played for, from 1; None
+            outside training.
         extra: Fields that this version does not know, from a file of a newer one.
     """
 
@@ -149,6 +151,7 @@ class Trajectory:
     started_at: float = 0.0
     component: str = ""
     reset_options: dict[str, Any] | None = None
+    training_step: int | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property

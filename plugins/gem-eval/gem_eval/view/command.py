@@ -27,7 +27,8 @@ _FIRST_PORT = 8420
     epilog="\b\nExamples:\n"
     "  gem-core view runs/2026-01-31/12-00-00\n"
     "  gem-core view runs/before runs/after --open\n"
-    "  gem-core view runs/before --html report.html --most 200",
+    "  gem-core view runs/before --html report.html --most 200\n"
+    "  gem-core view runs/rebn-0 runs/rebn-1 runs/rebn-2",
 )
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
@@ -53,7 +54,8 @@ def view(
 ) -> None:
     """Show runs in the browser.
 
-    RUNS are run folders or files of trajectories. They may still be growing.
+    RUNS are run folders or files of trajectories. They may still be growing. A training run is
+    shown with its curves and its evaluations; several are drawn together.
     """
     from gem_eval.view.store import Store  # noqa: PLC0415 - duckdb, not for --help
 

@@ -44,7 +44,7 @@ INDEX_COLUMNS = {
 }
 """Columns of the index. ``number`` counts episodes in the order in which they ended."""
 
-_FORMAT = "2"
+_FORMAT = "3"
 _PART_ROWS = 4096
 _PART_TEXT = 32 << 20
 _LONGEST_TEXT = 100_000
@@ -74,14 +74,13 @@ class RunIndex:
     """The index of one run.
 
     Args:
-        path: A run folder, or a file of trajectories.
-
-    Raises:
-        ConfigError: There is no run.
+        run: The run. Its trajectories need not exist yet.
+        source: Number of the run that the viewer was given and that this one belongs to.
+        evaluated: Number of training steps before this evaluation; None if it is not one.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.run = Run.open(path)
+    def __init__(self, run: Run, source: int = 0, evaluated: int | None = None) -> None:
+        self.run, self.source, self.evaluated = run, source, evaluated
         self.trajectories = self.run.trajectories_path
         self._temporary: Lifetime | None = None
         self._folder = self._make_folder()
@@ -106,7 +105,7 @@ class RunIndex:
         Raises:
             ConfigError: A line is not a trajectory.
         """
-        size = self.trajectories.stat().st_size
+        size = self._size()
         old = [part.path for part in self._parts]
         self._parts = self._known_parts(size)
         last = self._parts[-1] if self._parts else None
@@ -123,6 +122,15 @@ class RunIndex:
             if progress is not None:
                 progress(start, size)
         return old != self.parts
+
+    def _size(self) -> int:
+        """Return the size of the file; 0 if it does not exist, as a training run replaces some."""
+        try:
+            size = self.trajectories.stat().st_size
+        except FileNotFoundError:
+            return 0
+        self._folder.mkdir(parents=True, exist_ok=True)
+        return size
 
     def read(self, start: int, size: int) -> dict[str, Any]:
         """Return the episode whose line begins at byte ``start`` and has ``size`` bytes."""
@@ -150,7 +158,7 @@ class RunIndex:
 
     def _known_parts(self, size: int) -> list[_Part]:
         """Return the longest chain of valid parts that covers the file from its start."""
-        found = [part for path in self._folder.iterdir() if (part := _Part.of(path))]
+        found = [part for path in self._folder.glob("*") if (part := _Part.of(path))]
         chain: list[_Part] = []
         while True:
             start = chain[-1].end if chain else 0

@@ -11,11 +11,11 @@ from typing import Any
 from gem_eval.statistics import t_quantile, wilson, z_quantile
 from gem_eval.view.store import Store
 
-__all__ = ["overview"]
+__all__ = ["CONFIDENCE", "figures_by_step", "overview"]
 
 Row = dict[str, Any]
 
-_CONFIDENCE = 0.95
+CONFIDENCE = 0.95
 _BINS = 24
 _CURVE_POINTS = 60
 _EPISODES_A_POINT = 25
@@ -24,7 +24,7 @@ _EPISODES_A_POINT = 25
 # first, and intervals come from the variation between tasks.
 _FIGURES = """
 WITH task AS (
-  SELECT series, env_id, coalesce(task_id, '#' || "group") AS task, count(*) AS n,
+  SELECT series, env_id, {split} coalesce(task_id, '#' || "group") AS task, count(*) AS n,
          count(success) AS scored,
          coalesce(sum(success::INT), 0) AS won, count("return") AS m,
          coalesce(sum("return"), 0) AS r,
@@ -33,7 +33,7 @@ WITH task AS (
          sum(tool_failures) AS tool_failures, sum(prompt_tokens) AS prompt_tokens,
          sum(completion_tokens) AS completion_tokens, sum(cost) AS cost,
          sum(seconds) AS seconds, count(error_type) AS errors, sum(truncated::INT) AS truncated
-  FROM episodes WHERE ? = '' OR env_id = ? GROUP BY ALL
+  FROM episodes WHERE {where} GROUP BY ALL
 )
 SELECT {keys}, count(*) AS tasks, count(*) FILTER (scored > 0) AS scored_tasks,
   count(*) FILTER (m > 0) AS return_tasks, sum(n) AS episodes,
@@ -48,6 +48,8 @@ FROM task GROUP BY ALL ORDER BY ALL
 """
 _SUMMED = ("episodes", "tasks", "turns", "tool_calls", "tool_failures", "errors", "truncated")
 _TOTALS = (*_SUMMED, "prompt_tokens", "completion_tokens", "cost", "seconds")
+_KEYS = ("series", "env_id", "source", "step", "evaluation")
+_OF_ENV = "? = '' OR env_id = ?"
 
 
 def overview(store: Store, env: str = "") -> Row:
@@ -58,22 +60,20 @@ def overview(store: Store, env: str = "") -> Row:
         env: Id of an environment; empty for all environments.
     """
     where = [env, env]
-    every = store.rows(_FIGURES.format(keys="0 AS everything"), where)
+    every = _figures_by(store, "0 AS everything", where)
     return {
         "env": env,
         "runs": [
-            {"label": label, "path": str(index.run.path), "episodes": index.episodes}
-            for label, index in zip(store.labels, store.runs, strict=True)
+            {"label": label, "path": str(run.path)}
+            for label, run in zip(store.labels, store.sources, strict=True)
         ],
         "series": store.series,
         "envs": store.rows(
             "SELECT env_id, count(*) AS episodes FROM episodes GROUP BY env_id ORDER BY env_id"
         ),
-        "totals": _figures(every[0]) if every and every[0]["episodes"] else None,
-        "by_series": [_figures(row) for row in store.rows(_FIGURES.format(keys="series"), where)],
-        "by_env": [
-            _figures(row) for row in store.rows(_FIGURES.format(keys="env_id, series"), where)
-        ],
+        "totals": every[0] if every else None,
+        "by_series": _figures_by(store, "series", where),
+        "by_env": _figures_by(store, "env_id, series", where),
         "errors": store.rows(
             "SELECT error_boundary AS boundary, error_type AS type, count(*) AS episodes, "
             "any_value(error_message) AS message FROM episodes "
@@ -95,9 +95,24 @@ def overview(store: Store, env: str = "") -> Row:
     }
 
 
+def figures_by_step(store: Store) -> list[Row]:
+    """Return figures of the episodes of each training step, and of each evaluation.
+
+    Their keys are ``source``, ``step`` and ``evaluation``.
+    """
+    keys = "source, step, evaluation"
+    sql = _FIGURES.format(split=f"{keys},", where="step IS NOT NULL", keys=keys)
+    return [_figures(row) for row in store.rows(sql)]
+
+
+def _figures_by(store: Store, keys: str, where: list[str]) -> list[Row]:
+    sql = _FIGURES.format(split="", where=_OF_ENV, keys=keys)
+    return [_figures(row) for row in store.rows(sql, where) if row["episodes"]]
+
+
 def _figures(sums: Mapping[str, Any]) -> Row:
     """Return the figures of a row of sums, with 95 % intervals."""
-    keys = {key: sums[key] for key in ("series", "env_id") if key in sums}
+    keys = {key: sums[key] for key in _KEYS if key in sums}
     totals = {key: sums[key] for key in _TOTALS}
     return {**keys, **totals, "success": _success(sums), "return": _mean_return(sums)}
 
@@ -125,9 +140,9 @@ def _proportion(rate: float, n: int, tasks: int, error: float | None) -> Row:
     elif error == 0:
         worth = n
     else:
-        few = z_quantile(_CONFIDENCE) / t_quantile(_CONFIDENCE, tasks - 1)
+        few = z_quantile(CONFIDENCE) / t_quantile(CONFIDENCE, tasks - 1)
         worth = min(rate * (1 - rate) / error**2 * few**2, n)
-    low, high = wilson(rate, worth, _CONFIDENCE)
+    low, high = wilson(rate, worth, CONFIDENCE)
     return {"mean": rate, "low": low, "high": high}
 
 
@@ -142,7 +157,7 @@ def _mean_return(sums: Mapping[str, Any]) -> Row | None:
         return _proportion(mean, n, tasks, error)
     if error is None:
         return {"mean": mean, "low": None, "high": None}
-    half = t_quantile(_CONFIDENCE, tasks - 1) * error
+    half = t_quantile(CONFIDENCE, tasks - 1) * error
     return {"mean": mean, "low": mean - half, "high": mean + half}
 
 

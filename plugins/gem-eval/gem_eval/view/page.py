@@ -17,6 +17,7 @@ from typing import Any
 
 from gem_eval.view.overview import overview
 from gem_eval.view.store import Store
+from gem_eval.view.training import training
 
 __all__ = ["MEDIA_TYPES", "one_file", "page_json", "static_file"]
 
@@ -67,8 +68,8 @@ def _for_script(value: Any) -> Any:
 def one_file(store: Store, most: int, write: Callable[[bytes], object]) -> int:
     """Write the page with its data as one file; return the number of episodes in it.
 
-    The overview covers all episodes; the table has at most ``most`` of them, of evenly spread
-    tasks.
+    The overview and the curves cover all episodes; the table has at most ``most`` of them, of
+    evenly spread tasks.
 
     Args:
         store: The runs.
@@ -107,6 +108,8 @@ def _write_data(store: Store, most: int, write: Callable[[bytes], object]) -> in
         "overviews": overviews,
         "written": datetime.now(UTC).isoformat(timespec="minutes"),
         "total": store.size,
+        "state": store.state,
+        "curves": training(store, every=True) if store.trained else None,
     }
     write(b'<script type="application/json" id="data">' + page_json(data) + b"</script>\n")
     return count

@@ -24,6 +24,7 @@ SORTS = {
 """The keys to sort by, with their SQL."""
 
 _LARGEST_PAGE = 500
+_EVALUATION = {"": None, "0": False, "1": True}
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,9 @@ class EpisodeQuery:
     Args:
         env: Id of the environment; empty for all.
         series: Number of the series (an agent of a run); None for all.
+        source: Number of the run that the viewer was given; None for all.
+        step: Training step of the episode or of the evaluation; None for all.
+        evaluation: Whether the episode is of an evaluation of a training run; None for all.
         outcome: One of ``OUTCOMES``; empty for all.
         low: Smallest return.
         high: Largest return.
@@ -45,6 +49,9 @@ class EpisodeQuery:
 
     env: str = ""
     series: int | None = None
+    source: int | None = None
+    step: int | None = None
+    evaluation: bool | None = None
     outcome: str = ""
     low: float | None = None
     high: float | None = None
@@ -64,12 +71,17 @@ class EpisodeQuery:
         outcome, sort = given.get("outcome", ""), given.get("sort", "") or "number"
         _check("outcome", outcome, ("", *OUTCOMES))
         _check("sort", sort, tuple(SORTS))
+        evaluation = given.get("evaluation", "")
+        _check("evaluation", evaluation, tuple(_EVALUATION))
         limit = _whole(given, "limit", 50)
         if not 1 <= limit <= _LARGEST_PAGE:
             raise ConfigError(f"limit must be 1 to {_LARGEST_PAGE}; got {limit}.")
         return cls(
             env=given.get("env", ""),
             series=_whole(given, "series", None),
+            source=_whole(given, "source", None),
+            step=_whole(given, "step", None),
+            evaluation=_EVALUATION[evaluation],
             outcome=outcome,
             low=_real(given, "low"),
             high=_real(given, "high"),
@@ -85,8 +97,9 @@ class EpisodeQuery:
         conditions: list[tuple[str, Any]] = []
         if self.env:
             conditions.append(("env_id = ?", self.env))
-        if self.series is not None:
-            conditions.append(("series = ?", self.series))
+        places = ("series", "source", "step", "evaluation")
+        known = {name: value for name in places if (value := getattr(self, name)) is not None}
+        conditions += [(f"{name} = ?", value) for name, value in known.items()]
         if self.outcome:
             conditions.append(("outcome = ?", self.outcome))
         if self.low is not None:

@@ -5,20 +5,22 @@ So a foreign site that points its name to this machine (DNS rebinding) cannot re
 """
 
 import sys
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from gem_core.errors import ConfigError, GemError
+from gem_core.errors import ClosedError, ConfigError, GemError
 from gem_core.lifetimes import Lock
 from gem_core.web_pages import page_problem
 from gem_eval.view.overview import overview
 from gem_eval.view.page import MEDIA_TYPES, page_json, static_file
 from gem_eval.view.query import EpisodeQuery
 from gem_eval.view.store import Store
+from gem_eval.view.training import training
 
 __all__ = ["HOST", "ViewServer", "bind"]
 
@@ -58,7 +60,9 @@ class ViewServer(ThreadingHTTPServer):
         self.store = store
         self._refreshed = time.monotonic()
         self._refreshing = Lock()
-        self._overviews: dict[str, Any] = {}
+        self._kept: dict[tuple[str, ...], Any] = {}
+        self._turns = threading.Condition()
+        self._answering, self._is_closing = 0, False
         super().__init__((HOST, port), _Handler)
 
     @property
@@ -73,7 +77,7 @@ class ViewServer(ThreadingHTTPServer):
         if self._refreshing.acquire(blocking=False):
             try:
                 if self.store.refresh():
-                    self._overviews = {}
+                    self._kept = {}
                 self._refreshed = time.monotonic()
             finally:
                 self._refreshing.release()
@@ -87,31 +91,68 @@ class ViewServer(ThreadingHTTPServer):
 
         Raises:
             ConfigError: A parameter is out of its range.
+            ClosedError: The server is stopping.
         """
-        store = self.store
-        if path == "/api/size":
-            self.refresh()
-            return {"episodes": store.size}
-        if path == "/api/overview":
-            return self._overview(given.get("env", ""))
-        if path == "/api/episodes":
-            return store.page(EpisodeQuery.of(given))
-        if path == "/api/episode":
-            episode_id = given.get("id", "")
-            places = store.neighbours(episode_id, EpisodeQuery.of(given))
-            return {**store.episode(episode_id), **places}
-        if path == "/api/tasks":
-            a, b = (_series(store, given.get(side, "")) for side in ("a", "b"))
-            query = EpisodeQuery.of(given)
-            return store.tasks(a, b, env=query.env, offset=query.offset, limit=query.limit)
-        return None
+        with self._turns:
+            if self._is_closing:
+                raise ClosedError("The server is stopping.")
+            self._answering += 1
+        try:
+            return self._answer(path, given)
+        finally:
+            with self._turns:
+                self._answering -= 1
+                self._turns.notify_all()
 
-    def _overview(self, env: str) -> Any:
-        """Return the overview, which is cached until the runs grow."""
-        kept = self._overviews
-        if env not in kept:
-            kept[env] = overview(self.store, env)
-        return kept[env]
+    def server_close(self) -> None:
+        """Close the socket, and wait for the answers that threads are making of the runs."""
+        super().server_close()
+        with self._turns:
+            self._is_closing = True
+            self._turns.wait_for(lambda: not self._answering)
+
+    def _answer(self, path: str, given: Mapping[str, str]) -> Any:
+        answers = {
+            "/api/size": self._size,
+            "/api/overview": self._overview,
+            "/api/training": self._training,
+            "/api/episodes": self._episodes,
+            "/api/episode": self._episode,
+            "/api/tasks": self._tasks,
+        }
+        return answers[path](given) if path in answers else None
+
+    def _size(self, _: Mapping[str, str]) -> Any:
+        self.refresh()
+        return {"episodes": self.store.size, "training": self.store.state}
+
+    def _overview(self, given: Mapping[str, str]) -> Any:
+        env = given.get("env", "")
+        return self._cached(("overview", env), lambda: overview(self.store, env))
+
+    def _training(self, given: Mapping[str, str]) -> Any:
+        every = given.get("every", "")
+        return self._cached(("training", every), lambda: training(self.store, every=every == "1"))
+
+    def _episodes(self, given: Mapping[str, str]) -> Any:
+        return self.store.page(EpisodeQuery.of(given))
+
+    def _episode(self, given: Mapping[str, str]) -> Any:
+        episode_id = given.get("id", "")
+        places = self.store.neighbours(episode_id, EpisodeQuery.of(given))
+        return {**self.store.episode(episode_id), **places}
+
+    def _tasks(self, given: Mapping[str, str]) -> Any:
+        a, b = (_series(self.store, given.get(side, "")) for side in ("a", "b"))
+        query = EpisodeQuery.of(given)
+        return self.store.tasks(a, b, env=query.env, offset=query.offset, limit=query.limit)
+
+    def _cached(self, key: tuple[str, ...], make: Callable[[], Any]) -> Any:
+        """Return what is made for a key once, until the runs grow."""
+        kept = self._kept
+        if key not in kept:
+            kept[key] = make()
+        return kept[key]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print an error, unless it is a browser that closed its connection."""

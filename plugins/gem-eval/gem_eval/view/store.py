@@ -1,8 +1,11 @@
 """The episodes of several runs as one table, with queries for pages, episodes and comparisons.
 
-A *series* is an agent of a run. It has a colour in the plots and can be compared with others.
+A *source* is a run that the viewer was given; the evaluations of a training run belong to its
+source. A *series* is an agent of a source, in evaluations or outside. It has a colour in the plots
+and can be compared with others.
 """
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,6 +18,8 @@ from gem_core.lifetimes import Lifetime, Lock
 from gem_eval.view.index import INDEX_COLUMNS, RunIndex
 from gem_eval.view.query import EpisodeQuery
 from gem_eval.view.tables import connect, literal_path
+from gem_rollout.records.runs import TRAJECTORIES, Run
+from gem_rollout.records.step_metrics import METRICS_FILE
 
 __all__ = ["Store"]
 
@@ -23,6 +28,7 @@ Result = TypeVar("Result")
 
 _HIDDEN = ("text", "line_start", "line_bytes")
 _SHOWN = ", ".join(f'"{name}"' for name in INDEX_COLUMNS if name not in _HIDDEN)
+_PLACE = "id, run, series, source, step, evaluation"
 _TASKS = """
 WITH side AS (
   SELECT env_id, "group", series, count(*) AS n, avg("return") AS mean,
@@ -41,27 +47,35 @@ class Store:
     """The episodes of one or several runs. It is thread-safe.
 
     Args:
-        paths: Run folders, or files of trajectories.
+        paths: Run folders, or files of trajectories. A training run need not have episodes.
 
     Raises:
         ConfigError: There is no run at a path.
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        self.runs = [RunIndex(path) for path in paths]
-        self.labels = _distinct([index.run.name for index in self.runs])
+        self.sources = [_source(path) for path in paths]
+        self.labels = _distinct([run.name for run in self.sources])
+        self.runs: list[RunIndex] = []
+        self._find_runs()
+        self._metrics = self._metrics_state()
         self.series: list[Row] = []
         self._database = connect()
         self._lifetime = Lifetime(self, _close, self._database, self.runs, what="store of runs")
         self._lock = Lock()
         self._lending = Lock()
         types = ", ".join(f'"{name}" {kind}' for name, kind in INDEX_COLUMNS.items())
-        self._database.execute("CREATE TABLE series (series INT, run INT, agent VARCHAR)")
-        self._database.execute(f"CREATE TABLE no_episodes (run INT, {types})")
+        self._database.execute(
+            "CREATE TABLE series (series INT, source INT, evaluation BOOLEAN, agent VARCHAR)"
+        )
+        self._database.execute(
+            f"CREATE TABLE no_episodes "
+            f"(run INT, source INT, evaluation BOOLEAN, step BIGINT, {types})"
+        )
         self._define_episodes()
 
     def refresh(self, progress: Callable[[int, int], None] | None = None) -> bool:
-        """Index the episodes that the runs have added; return whether anything changed.
+        """Index the episodes that the runs have added; return whether they or metrics changed.
 
         Args:
             progress: Called with the number of bytes read and the size of the file, for each run.
@@ -71,10 +85,22 @@ class Store:
         """
         with self._lock:
             self._lifetime.check()
+            self._find_runs()
             changed = [index.refresh(progress) for index in self.runs]
             if any(changed):
                 self._define_episodes()
-        return any(changed)
+            before, self._metrics = self._metrics, self._metrics_state()
+        return any(changed) or before != self._metrics
+
+    @property
+    def trained(self) -> list[int]:
+        """The numbers of the sources that have metrics of training steps."""
+        return [source for source, _, _, _ in self._metrics]
+
+    @property
+    def state(self) -> str:
+        """A text that is another one when metrics have changed; empty without any."""
+        return ", ".join("-".join(map(str, one)) for one in self._metrics)
 
     @property
     def size(self) -> int:
@@ -97,7 +123,7 @@ class Store:
         where, parameters = query.where()
         total = self.rows(f"SELECT count(*) AS n FROM episodes WHERE {where}", parameters)[0]["n"]
         rows = self.rows(
-            f"SELECT id, run, series, {_SHOWN} FROM episodes WHERE {where} "
+            f"SELECT {_PLACE}, {_SHOWN} FROM episodes WHERE {where} "
             f"ORDER BY {query.order()} LIMIT {query.limit} OFFSET {query.offset}",
             parameters,
         )
@@ -113,7 +139,7 @@ class Store:
         found = []
         if run.isdecimal() and number.isdecimal() and len(run + number) < 18:
             found = self.rows(
-                f"SELECT id, run, series, line_start, line_bytes, {_SHOWN} "
+                f"SELECT {_PLACE}, line_start, line_bytes, {_SHOWN} "
                 "FROM episodes WHERE run = ? AND number = ?",
                 [int(run), int(number)],
             )
@@ -222,7 +248,10 @@ class Store:
             if index.parts:
                 files = ", ".join(literal_path(path) for path in index.parts)
                 selects.append(
-                    f"SELECT {number} AS run, * FROM "
+                    f"SELECT {number} AS run, {index.source} AS source, "
+                    f"{index.evaluated is not None} AS evaluation, "
+                    f"{'training_step' if index.evaluated is None else index.evaluated} AS step, "
+                    "* FROM "
                     f"read_parquet([{files}], hive_partitioning = false)"
                 )
         union = " UNION ALL BY NAME ".join(selects)
@@ -230,34 +259,73 @@ class Store:
             self._define(cursor, union)
 
     def _define(self, cursor: duckdb.DuckDBPyConnection, union: str) -> None:
-        """Number the agents of each run in order of appearance, and define the SQL view."""
+        """Number the agents of each source in order of appearance, and define the SQL view."""
         found = cursor.execute(
-            f"SELECT run, agent FROM ({union}) GROUP BY ALL ORDER BY run, min(number)"
+            f"SELECT source, evaluation, agent FROM ({union}) GROUP BY ALL "
+            "ORDER BY source, evaluation, min(number)"
         ).fetchall()
-        known = {(row["run"], row["agent"]) for row in self.series}
-        for run, agent in found:
-            if (run, agent) not in known:
-                row = {"series": len(self.series), "run": run, "agent": agent}
-                cursor.execute("INSERT INTO series VALUES (?, ?, ?)", list(row.values()))
+        known = {(row["source"], row["evaluation"], row["agent"]) for row in self.series}
+        for key in found:
+            if key not in known:
+                row: Row = {"series": len(self.series)}
+                row |= dict(zip(("source", "evaluation", "agent"), key, strict=True))
+                cursor.execute("INSERT INTO series VALUES (?, ?, ?, ?)", list(row.values()))
                 self.series.append(row)
-        for row in self.series:
-            row["label"] = self._series_label(row)
+        for one in self.series:
+            one["label"] = self._series_label(one)
         cursor.execute(
             "CREATE OR REPLACE VIEW episodes AS "
             "SELECT e.run || '-' || e.number AS id, s.series, e.* "
-            f"FROM ({union}) e JOIN series s ON e.run = s.run AND e.agent = s.agent"
+            f"FROM ({union}) e JOIN series s USING (source, evaluation, agent)"
         )
 
     def _series_label(self, row: Row) -> str:
-        agent = str(row["agent"])
-        if len(self.runs) == 1:
-            return agent
-        agents = Counter(other["run"] for other in self.series)
-        label = self.labels[row["run"]]
-        return label if agents[row["run"]] == 1 and self._agents_alike() else f"{agent} · {label}"
+        agent, label = str(row["agent"]), self.labels[row["source"]]
+        if len(self.sources) == 1:
+            name = agent
+        else:
+            alike = len({other["agent"] for other in self.series}) == 1
+            name = label if alike else f"{agent} · {label}"
+        kinds = {one["evaluation"] for one in self.series if one["source"] == row["source"]}
+        kind = "evaluation" if row["evaluation"] else "training"
+        return f"{name} · {kind}" if len(kinds) > 1 else name
 
-    def _agents_alike(self) -> bool:
-        return len({row["agent"] for row in self.series}) == 1
+    def _find_runs(self) -> None:
+        """Add the runs of the sources, and the evaluations that training runs have begun."""
+        known = {(index.source, index.run.path) for index in self.runs}
+        for source, run in enumerate(self.sources):
+            for path, evaluated in [(run.path, None), *_evaluations(run)]:
+                if (source, path) not in known:
+                    self.runs.append(RunIndex(Run(path), source, evaluated))
+
+    def _metrics_state(self) -> list[tuple[int, int, int, int]]:
+        """Return each source with metrics, and what changes with the file of its metrics."""
+        found = []
+        for source, run in enumerate(self.sources):
+            with contextlib.suppress(OSError):
+                stat = (run.path / METRICS_FILE).stat()
+                found.append((source, stat.st_ino, stat.st_size, stat.st_mtime_ns))
+        return found
+
+
+def _source(path: Path) -> Run:
+    """Return the run at a path.
+
+    Raises:
+        ConfigError: There are neither episodes nor metrics of training steps.
+    """
+    if (path / METRICS_FILE).is_file():
+        return Run(path)
+    if path.is_dir() and not (path / TRAJECTORIES).is_file():
+        raise ConfigError(f"{path} is not a run: it has neither {TRAJECTORIES} nor {METRICS_FILE}.")
+    return Run.open(path)
+
+
+def _evaluations(run: Run) -> Iterator[tuple[Path, int]]:
+    """Yield the folders of a training run's evaluations, and the steps after which they were."""
+    for path in sorted((run.path / "eval").glob(f"*/{TRAJECTORIES}")):
+        if path.parent.name.isdecimal():
+            yield path.parent, int(path.parent.name)
 
 
 def _close(database: duckdb.DuckDBPyConnection, runs: Iterable[RunIndex]) -> None:

@@ -1,6 +1,9 @@
 """Takes the pictures of docs/viewer.md: ``python plugins/gem-eval/tests/view/pictures.py``.
 
 Usage: pictures.py [FOLDER] [--all]. With ``--all`` every page, wide and narrow, light and dark.
+
+``pictures.py --training RUN...`` takes those of the curves, from runs of ``gem-core train``; the
+docs have three seeds of 60 steps, as ``make demo-train`` takes them, with ``eval.every=10``.
 """
 
 import sys
@@ -27,6 +30,9 @@ PAGES = {
 
 def main():
     """Take the pictures."""
+    if "--training" in sys.argv:
+        take_training([Path(run) for run in sys.argv[sys.argv.index("--training") + 1 :]])
+        return
     given = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
     target = Path(given[0]) if given else DOCS
     target.mkdir(parents=True, exist_ok=True)
@@ -53,6 +59,23 @@ def main():
                     pages if "--all" in sys.argv or not suffix else {"overview": pages["overview"]}
                 )
                 take(browser, server.url, kept, size, scheme, target, suffix)
+
+
+def take_training(runs):
+    """Take pictures of the curves of several runs, and in the dark of the first run."""
+    looks = [("", runs, "light", 1100), ("-dark", runs[:1], "dark", 880)]
+    with chromium() as browser:
+        for suffix, given, scheme, height in looks:
+            with serving(*given) as server:
+                size = {"width": 1280, "height": height}
+                page = browser.new_page(viewport=size, color_scheme=scheme)
+                page.goto(server.url)
+                page.wait_for_selector(".curve svg")
+                if suffix:
+                    page.locator(".curve").nth(1).locator(".point").nth(2).hover(force=True)
+                    page.wait_for_selector(".curve-hint:visible")
+                page.screenshot(path=DOCS / f"viewer-training{suffix}.png")
+                page.close()
 
 
 def take_visit(browser, root, target):

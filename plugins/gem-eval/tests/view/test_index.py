@@ -14,7 +14,6 @@ from view_samples import odd_trajectory, write_many
 
 from gem_core.errors import ConfigError
 from gem_eval.statistics import mean_estimate, proportion_estimate
-from gem_eval.view.index import RunIndex
 from gem_eval.view.overview import overview
 from gem_eval.view.query import EpisodeQuery
 from gem_eval.view.store import Store
@@ -174,7 +173,7 @@ def test_a_line_that_is_not_a_trajectory_is_named(tmp_path, line):
 def test_a_run_that_does_not_exist_is_reported(tmp_path):
     """The message says where it was looked for."""
     with pytest.raises(ConfigError, match="no run"):
-        RunIndex(tmp_path / "nowhere")
+        Store([tmp_path / "nowhere"])
 
 
 @pytest.mark.slow

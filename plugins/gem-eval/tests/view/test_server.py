@@ -156,7 +156,7 @@ def test_the_command_serves_until_it_is_ended(run, number):
             url = process.stdout.readline().decode().strip()
             assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url)
             with urllib.request.urlopen(f"{url}api/size", timeout=30) as answer:  # noqa: S310
-                assert json.load(answer) == {"episodes": 60}
+                assert json.load(answer) == {"episodes": 60, "training": ""}
             process.send_signal(number)
             _, errors = process.communicate(timeout=60)
         finally:

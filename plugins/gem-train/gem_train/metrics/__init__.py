@@ -4,7 +4,7 @@ The first part of a name is its group: ``rollout/`` (the episodes that a step le
 ``train/``, ``eval/``, ``time/`` (seconds) or ``speed/``.
 """
 
-from gem_train.metrics.csv_file import read_metrics
+from gem_rollout.records.step_metrics import read_metrics
 from gem_train.metrics.episodes import rollout_metrics, speed_metrics
 from gem_train.metrics.writers import Writer, Writers, open_writers
 

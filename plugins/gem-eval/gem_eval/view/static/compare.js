@@ -6,7 +6,7 @@ import { facts, lookOf, turnList, ends } from "./episode.js";
 import { envChoice } from "./overview.js";
 import { tint } from "./plots.js";
 import { source } from "./source.js";
-import { go, link } from "./state.js";
+import { comparable, go, link } from "./state.js";
 import { outcomeBadge, pager } from "./table.js";
 import { plain, shown } from "./text.js";
 
@@ -174,15 +174,16 @@ async function sideBySide(choices, series) {
 /** The page. @param {import("./state.js").Place} place @returns {Promise<Node[]>} */
 export async function comparePage({ choices }) {
   const over = await source.overview();
-  const { series } = over;
+  const series = comparable(over.series);
   if (series.length < 2) {
     return [el("h1", {}, "Compare"), empty("There is only one agent",
       el("p", {}, "Give two runs, or a run with two agents: "), el("code", {}, "gem-core view RUN_A RUN_B"))];
   }
   if (choices.left && choices.right) return sideBySide(choices, series);
-  const a = Number(choices.a ?? 0);
-  const b = Number(choices.b ?? (a === 1 ? 0 : 1));
-  const pair = [series[a] ?? series[0], series[b] ?? series[1]];
+  const chosen = (side, others) => series.find((one) => String(one.series) === choices[side]) ??
+    series.find((one) => !others.includes(one));
+  const a = chosen("a", []);
+  const pair = [a, chosen("b", [a])];
   const offset = Number(choices.offset ?? 0) || 0;
   const found = await source.tasks(
     pair[0].series,

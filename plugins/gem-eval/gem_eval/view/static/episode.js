@@ -7,7 +7,7 @@ import { compact, decimal, duration, fixed, moment } from "./format.js";
 import { isVisit } from "./pages.js";
 import { stack, tint } from "./plots.js";
 import { source } from "./source.js";
-import { filtersOf, go, link } from "./state.js";
+import { comparable, filtersOf, go, link } from "./state.js";
 import { folded, block, plain, shown } from "./text.js";
 import { outcomeBadge } from "./table.js";
 import { colouringsOf, largestAdvantage, tokenLegend } from "./tokens.js";
@@ -42,6 +42,10 @@ export function facts(row, episode) {
     row.model && ["model", shown(row.model)],
     ["seed", row.seed],
     ["task", `${row.group}${row.sample ? `, sample ${row.sample}` : ""}`],
+    row.step !== null && [
+      row.evaluation ? "evaluation" : "training",
+      `${row.evaluation ? "after " : ""}step ${row.step}`,
+    ],
     row.attempts > 1 && ["attempts", row.attempts],
     moment(episode.started_at) && ["started", moment(episode.started_at)],
   ].filter(Boolean);
@@ -137,7 +141,7 @@ export async function episodePage({ id, choices }) {
         el("h1", { title: plain(row.env_id) }, shown(row.env_id)),
         outcomeBadge(row)),
       el("p", { class: "who" }, el("span", { class: `dot ${tint(row.series)}` }), shown(series?.label ?? row.agent),
-        over.series.length > 1 && el("a", { href: compareLink(row, over.series) }, "compare")),
+        compareLink(row, comparable(over.series))),
       facts(row, episode),
       timeline(row)),
     ...before.filter(Boolean),
@@ -162,6 +166,7 @@ export async function episodePage({ id, choices }) {
 
 /** @param {any} row @param {any[]} series */
 function compareLink(row, series) {
-  const other = series.find((one) => one.series !== row.series).series;
-  return link("compare", { a: row.series, b: other, env: row.env_id });
+  const other = series.find((one) => one.series !== row.series);
+  if (!other || !series.some((one) => one.series === row.series)) return null;
+  return el("a", { href: link("compare", { a: row.series, b: other.series, env: row.env_id }) }, "compare");
 }

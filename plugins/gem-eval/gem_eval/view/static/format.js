@@ -34,6 +34,19 @@ export function fixed(value, digits) {
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
 }
 
+/**
+ * A number with so many significant digits, and an exponent if it is small.
+ * @param {any} value
+ * @param {number} digits
+ */
+export function significant(value, digits) {
+  if (!isNumber(value) || value === 0) return decimal(value);
+  const size = Math.floor(Math.log10(Math.abs(value)));
+  if (size >= -3) return decimal(value, Math.max(0, digits - 1 - size));
+  const [mantissa, exponent] = value.toExponential(digits - 1).split("e");
+  return `${Number(mantissa)}e${exponent}`.replaceAll("-", "−");
+}
+
 /** @param {any} value A share, 0 to 1. @param {number} [digits] */
 export function percent(value, digits = 0) {
   return isNumber(value) ? `${fixed(value * 100, digits)} %` : DASH;

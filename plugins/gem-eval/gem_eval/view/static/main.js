@@ -9,21 +9,24 @@ import { overviewPage } from "./overview.js";
 import { source } from "./source.js";
 import { link, place } from "./state.js";
 import { tablePage } from "./table.js";
+import { trainingPage } from "./training.js";
 import { plain } from "./text.js";
 
 const PAGES = {
+  training: trainingPage,
   overview: overviewPage,
   episodes: tablePage,
   episode: episodePage,
   compare: comparePage,
 };
-const TITLES = { overview: "Overview", episodes: "Episodes", compare: "Compare" };
+const TITLES = { training: "Training", overview: "Overview", episodes: "Episodes", compare: "Compare" };
 const LOOK_AGAIN_MS = 5000;
 const main = document.getElementById("main");
 let turn = 0;
 let before = "";
 let known = -1;
 let held = null;
+let trained = "";
 
 /** Shows the current place. */
 async function show() {
@@ -64,7 +67,8 @@ async function show() {
 
 /** @param {string} chosen */
 function navigation(chosen) {
-  const links = Object.entries(TITLES).map(([page, title]) =>
+  const pages = Object.entries(TITLES).filter(([page]) => page !== "training" || trained);
+  const links = pages.map(([page, title]) =>
     el("a", { href: link(page), "aria-current": page === chosen ? "page" : null }, title),
   );
   document.getElementById("pages").replaceChildren(...links);
@@ -100,11 +104,18 @@ function themeButton() {
   return button;
 }
 
-/** Offers to load the episodes that a growing run has added. */
+/** Offers to load the episodes that a growing run has added; curves grow by themselves. */
 async function lookAgain() {
   try {
-    const { episodes } = await source.size();
-    if (known >= 0 && episodes !== known) offer(episodes - known, episodes);
+    const { episodes, training } = await source.size();
+    const isCurves = place().page === "training";
+    if (training !== trained) {
+      trained = training;
+      if (isCurves) show();
+      else navigation(place().page);
+    }
+    if (isCurves) known = episodes;
+    else if (known >= 0 && episodes !== known) offer(episodes - known, episodes);
     else known = episodes;
   } catch {
     // The server has stopped: the page stays as it is.
@@ -129,8 +140,19 @@ function offer(added, episodes) {
   tools.prepend(button);
 }
 
+/** Shows the first page: that of a training run has its curves. */
+async function start() {
+  try {
+    trained = (await source.size()).training;
+  } catch {
+    // The page itself says what is wrong.
+  }
+  if (trained && !location.hash) history.replaceState(null, "", link("training"));
+  show();
+  if (source.isLive) lookAgain();
+}
+
 document.getElementById("tools").append(themeButton());
 listen();
 addEventListener("hashchange", show);
-show();
-if (source.isLive) lookAgain();
+start();

@@ -11,7 +11,7 @@ const FIRST_ENVS = 12;
 const TIME_PARTS = ["setup", "queue", "model", "agent", "env"];
 
 /** @param {string} name @param {string} value @param {any} more @param {string | null} [url] */
-function card(name, value, more, url = null) {
+export function card(name, value, more, url = null) {
   const inside = [
     el("span", { class: "card-name" }, name),
     el("span", { class: "card-value" }, value),

@@ -33,6 +33,16 @@ export function legend(series, show) {
  */
 function figure(label, draw) {
   const box = el("div", { class: "plot", role: "img", "aria-label": label });
+  sized(box, draw);
+  return box;
+}
+
+/**
+ * Draws into an element whenever its width has changed.
+ * @param {HTMLElement} box
+ * @param {(width: number) => SVGElement} draw
+ */
+export function sized(box, draw) {
   let width = 0;
   new ResizeObserver(([entry]) => {
     const fresh = Math.floor(entry.contentRect.width);
@@ -40,7 +50,6 @@ function figure(label, draw) {
     width = fresh;
     box.replaceChildren(draw(width));
   }).observe(box);
-  return box;
 }
 
 /** Round numbers from low to high, about `count` of them. */
@@ -61,7 +70,7 @@ function ticks(low, high, count) {
  * @param {{low: number, high: number, title: string, whole?: boolean}} across
  * @param {{low: number, high: number, title: string, show: (value: number) => string}} up
  */
-function axes(width, across, up) {
+export function axes(width, across, up) {
   const [left, right] = [MARGIN.left, width - MARGIN.right];
   const [top, bottom] = [MARGIN.top, HEIGHT - MARGIN.bottom];
   const x = (value) => left + ((value - across.low) / (across.high - across.low || 1)) * (right - left);
@@ -88,7 +97,7 @@ function axes(width, across, up) {
     ),
   );
   const root = svg("svg", { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}` }, frame);
-  return { root, x, y, bottom };
+  return { root, x, y, left, right, top, bottom };
 }
 
 /**

@@ -34,6 +34,10 @@ class ServerSource {
     return this.ask("size");
   }
 
+  training(every = "") {
+    return this.ask("training", { every });
+  }
+
   overview(env = "") {
     return this.ask("overview", { env });
   }
@@ -63,6 +67,19 @@ class EmbeddedSource {
     );
     for (const { episode } of this.entries) withObservations(episode);
     this.note = { shown: this.entries.length, total: this.total, written: this.written };
+  }
+
+  async size() {
+    return { episodes: this.total, training: this.state };
+  }
+
+  /** The curves, with the numbers of the episodes that are in this file. */
+  async training() {
+    const place = (row) => `${row.source} ${row.step} ${row.evaluation}`;
+    const counts = new Map();
+    for (const { row } of this.entries) counts.set(place(row), (counts.get(place(row)) ?? 0) + 1);
+    const logged = this.curves?.logged.map((row) => ({ ...row, episodes: counts.get(place(row)) ?? 0 }));
+    return this.curves && { ...this.curves, logged };
   }
 
   async overview(env = "") {
@@ -117,6 +134,9 @@ class EmbeddedSource {
       ({ row, episode }) =>
         (!query.env || row.env_id === query.env) &&
         (!query.series || row.series === Number(query.series)) &&
+        (!query.source || row.source === Number(query.source)) &&
+        (!query.step || row.step === Number(query.step)) &&
+        (!query.evaluation || row.evaluation === (query.evaluation === "1")) &&
         (!query.outcome || row.outcome === query.outcome) &&
         (!query.low || (row.return !== null && row.return >= Number(query.low))) &&
         (!query.high || (row.return !== null && row.return <= Number(query.high))) &&

@@ -42,7 +42,18 @@ export function go(page, choices = {}, replaces = false) {
 }
 
 /** The choices that select episodes and their order. */
-export const FILTERS = ["env", "series", "outcome", "low", "high", "q", "sort", "desc"];
+export const FILTERS = [
+  "env", "series", "source", "step", "evaluation", "outcome", "low", "high", "q", "sort", "desc",
+];
+
+/**
+ * The series that can play the same tasks: all but the steps of training runs with evaluations.
+ * @param {any[]} series
+ */
+export function comparable(series) {
+  const evaluated = new Set(series.filter((one) => one.evaluation).map((one) => one.source));
+  return series.filter((one) => one.evaluation || !evaluated.has(one.source));
+}
 
 /** @param {Object<string, string>} choices */
 export function filtersOf(choices) {

@@ -160,6 +160,13 @@ export function pager(total, offset, url) {
   );
 }
 
+/** @param {Object<string, string>} choices */
+function titleOf({ step, evaluation }) {
+  const kind = { 0: "of training", 1: "of evaluations" }[evaluation];
+  if (!step) return ["Episodes", kind].filter(Boolean).join(" ");
+  return evaluation === "1" ? `Episodes of the evaluation after step ${step}` : `Episodes of step ${step}`;
+}
+
 /** The page. @param {import("./state.js").Place} place @returns {Promise<Node[]>} */
 export async function tablePage({ choices }) {
   const offset = Number(choices.offset ?? 0) || 0;
@@ -185,7 +192,7 @@ export async function tablePage({ choices }) {
         found.envs.length ? el("p", {}, el("a", { href: link("episodes") }, "Clear all filters")) : null);
   return [
     el("div", { class: "title-row" },
-      el("div", { class: "title" }, el("h1", {}, "Episodes"),
+      el("div", { class: "title" }, el("h1", {}, titleOf(choices)),
         isFiltered && el("a", { href: link("episodes", { sort: choices.sort, desc: choices.desc }) }, "Clear filters")),
       pager(page.total, offset, url)),
     filterBar(found, choices),
