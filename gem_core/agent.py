@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 from gem_core.env import Env
 from gem_core.errors import ConfigError
 from gem_core.observation import Action, Info, Observation, visible_text
-from gem_core.records import from_fields, to_fields
+from gem_core.records import from_fields, from_runs, to_fields, to_runs
 from gem_core.specs import load_entry_point
 
 __all__ = [
@@ -47,6 +47,8 @@ class Generation:
         tokens: Text of each sampled token; None if unknown.
         logprobs: Log-probability of each sampled token, in nats, None for a token whose own is
             unknown; None if all are.
+        versions: Version of the policy that sampled each token, a number that rises with the
+            updates of its weights, None for a token whose own is unknown; None if all are.
         opens_thought: Whether the prompt ended with ``<think>``, so that the reply begins in a
             thought. The action has the tag before it, and so has the reply of an agent that renders
             the chat itself.
@@ -68,6 +70,7 @@ class Generation:
     token_ids: list[int] | None = None
     tokens: list[str] | None = None
     logprobs: list[float | None] | None = None
+    versions: list[int | None] | None = None
     opens_thought: bool = False
     queue_seconds: float = 0.0
     model_seconds: float = 0.0
@@ -76,12 +79,21 @@ class Generation:
     extra: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields; values are not copied."""
-        return to_fields(self)
+        """Return all fields, ``versions`` as runs ``[version, tokens]``; values are not copied."""
+        versions = None if self.versions is None else to_runs(self.versions)
+        return {**to_fields(self), "versions": versions}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """Return the generation from the fields that ``to_dict`` returned."""
+        """Return the generation from the fields that ``to_dict`` returned.
+
+        Raises:
+            ValueError: The versions are not those of its sampled tokens.
+        """
+        runs = fields.get("versions")
+        if runs is not None:
+            count = len(fields.get("token_ids") or ())
+            fields = {**fields, "versions": from_runs(runs, count)}
         return from_fields(cls, fields)
 
 

@@ -4,11 +4,12 @@ Such a dataclass has a field ``extra``, a dict. A field that a newer version or 
 added goes there when a record is read, and back to its place when the record is written.
 """
 
+import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeVar
 
-__all__ = ["from_fields", "json_value", "to_fields"]
+__all__ = ["from_fields", "from_runs", "json_value", "to_fields", "to_runs"]
 
 
 class _Record(Protocol):
@@ -51,3 +52,31 @@ def from_fields(cls: type[R], fields: Mapping[str, Any]) -> R:
     record = cls(**known)
     record.extra = extra
     return record
+
+
+def to_runs(values: Iterable[int | None]) -> list[list[int | None]]:
+    """Return the runs ``[value, count]`` of equal values; the inverse of ``from_runs``."""
+    return [[value, sum(1 for _ in same)] for value, same in itertools.groupby(values)]
+
+
+def from_runs(runs: Any, count: int) -> list[int | None]:
+    """Return the values of runs ``[value, count]``.
+
+    Args:
+        runs: The runs, from a file.
+        count: The number of values that they must have together.
+
+    Raises:
+        ValueError: They are not runs, or have another number of values.
+    """
+    is_valid = isinstance(runs, list) and all(map(_is_run, runs))
+    if not is_valid or sum(run[1] for run in runs) != count:
+        raise ValueError(f"{str(runs)[:80]} are not runs of {count} values")
+    return [value for value, times in runs for _ in range(times)]
+
+
+def _is_run(run: Any) -> bool:
+    if not isinstance(run, list) or len(run) != 2:
+        return False
+    value, count = run
+    return (value is None or type(value) is int) and type(count) is int and count > 0

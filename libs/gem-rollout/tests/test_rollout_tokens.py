@@ -39,6 +39,7 @@ class TestTokens:
             ids=[1, 2, 3, 4, 5, 6, 7, 8, 9],
             mask=[False] * 3 + [True] * 2 + [False] + [True] * 3,
             logprobs=[None, None, None, -0.1, -0.2, None, -0.3, -0.4, -0.5],
+            versions=[None] * 9,
             spans=[(0, 3, 5), (1, 6, 9)],
             images=[[], []],
         )

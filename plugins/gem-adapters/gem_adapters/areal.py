@@ -118,7 +118,6 @@ class GemWorkflow(RolloutWorkflow):  # type: ignore[misc]
         session = self._envs.session(
             data, self._tokenizer, one_sequence=self._one_sequence, **self._session
         )
-        versions: dict[int, list[int]] = {}
 
         async def generate(prompt: Prompt) -> Sampled:
             gconfig = self._gconfig.new(n_samples=1, max_new_tokens=prompt.room)
@@ -126,9 +125,12 @@ class GemWorkflow(RolloutWorkflow):  # type: ignore[misc]
             response: ModelResponse = await engine.agenerate(request)
             if response.stop_reason == "abort":
                 raise ReplyError("The engine aborted the request before the reply was complete.")
-            versions[prompt.turn] = response.output_versions
-            is_complete = response.stop_reason != "length"
-            return Sampled(response.output_tokens, response.output_logprobs, is_complete)
+            return Sampled(
+                response.output_tokens,
+                response.output_logprobs,
+                is_complete=response.stop_reason != "length",
+                versions=response.output_versions,
+            )
 
         trajectory = await play_tokens(session, generate)
         error = trajectory.error
@@ -139,7 +141,7 @@ class GemWorkflow(RolloutWorkflow):  # type: ignore[misc]
         stats_tracker.get(workflow_context.stat_scope()).scalar(
             reward=row.reward, num_turns=len(trajectory.turns), truncated=float(row.truncated)
         )
-        return _tensors(row, versions)
+        return _tensors(row)
 
 
 @lru_cache
@@ -148,19 +150,16 @@ def _tokenizer(path: str) -> Any:
     return load_hf_tokenizer(path)
 
 
-def _tensors(row: Row, versions: Mapping[int, list[int]]) -> dict[str, Any]:
+def _tensors(row: Row) -> dict[str, Any]:
     """Return a row as AReaL's tensors; the version of a token that was not sampled is -1."""
     given = len(row.prompt_ids)
     length = given + len(row.response_ids)
-    version = [-1] * length
-    for turn, (start, end) in zip(row.turns, row.spans, strict=True):
-        if len(versions[turn]) == end - start:
-            version[given + start : given + end] = versions[turn]
+    versions = [-1] * given + [-1 if version is None else version for version in row.versions]
     columns = {
         "input_ids": torch.tensor(row.prompt_ids + row.response_ids, dtype=torch.int32),
         "logprobs": torch.tensor([0.0] * given + row.logprobs, dtype=torch.float32),
         "loss_mask": torch.tensor([False] * given + row.mask, dtype=torch.int32),
-        "versions": torch.tensor(version, dtype=torch.int32),
+        "versions": torch.tensor(versions, dtype=torch.int32),
         "rewards": torch.tensor(row.reward, dtype=torch.float32),
         "attention_mask": torch.ones(length, dtype=torch.bool),
     }

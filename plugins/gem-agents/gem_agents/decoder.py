@@ -328,11 +328,12 @@ class Decoder:
                 "The model's logits are not finite: its weights are broken, or numbers are too "
                 "large for its dtype."
             )
-        ended = []
+        ended, version = [], self._model.version
         for slot, token, logprob in zip(slots, tokens[:, 0].tolist(), values, strict=True):
             job = slot.job
             job.ids.append(token)
             job.logprobs.append(logprob)
+            job.versions.append(version)
             request = job.request
             job.is_complete = token in self._end_ids or (
                 bool(request.stop) and self._stop_strings.end(job.new(), request.stop)

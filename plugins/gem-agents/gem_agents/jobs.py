@@ -30,6 +30,8 @@ class Job:
         self.ids = list(request.ids)
         """Tokens of the prompt, followed by the sampled tokens."""
         self.logprobs: list[float] = []
+        self.versions: list[int | None] = []
+        """Version of the weights that sampled each token."""
         self.is_complete = False
         self.images = images
         self.seed = (fresh_seed() if request.seed is None else request.seed) % 2**64
@@ -51,4 +53,5 @@ class Job:
             self.is_complete,
             self.began - self.since,
             time.perf_counter() - self.began,
+            self.versions,
         )

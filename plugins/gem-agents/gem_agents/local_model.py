@@ -69,6 +69,18 @@ class LocalModel:
         self._runners: dict[asyncio.AbstractEventLoop, _StepRunner] = {}
         self.lifetime = Lifetime(self, self._runners.clear, what="local model", at_exit=False)
 
+    @property
+    def version(self) -> int | None:
+        """Version of the weights, for the record of each token; None until it is set.
+
+        Set it after each update of the weights, to a number that rises.
+        """
+        return self._mutable_model.version
+
+    @version.setter
+    def version(self, version: int | None) -> None:
+        self._mutable_model.version = version
+
     def submit(self, request: Request) -> "asyncio.Future[Sampled]":
         """Queue a prompt in the running event loop, and return the future of its reply.
 

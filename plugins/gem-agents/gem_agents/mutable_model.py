@@ -38,6 +38,8 @@ class MutableModel:
         self._windows = attention_windows(model) if "position_ids" in names else None
         self.reader = None if vision is None else ImageReader(vision, base)
         """Prepares prompts with images; None if the model reads text only."""
+        self.version: int | None = None
+        """Version of the weights, set by whoever updates them; None if unknown."""
         self._generation = 0
         self._identity: list[tuple[int, int]] = []
         self._numbers = torch.empty(0)

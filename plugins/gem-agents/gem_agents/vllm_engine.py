@@ -62,6 +62,8 @@ class VllmEngine:
                 f"start a server and set sampling.server."
             ) from error
         self.tokenizer = tokenizer
+        self.version: int | None = None
+        """Version of the weights, set by whoever updates them; None if unknown."""
         self._vllm, self._lora_request = vllm, LoRARequest
         self._text = TokenText(tokenizer, end_ids)
         self._loop = BackgroundLoop()
@@ -96,7 +98,7 @@ class VllmEngine:
         return asyncio.wrap_future(self._loop.start(self._sample(request)))
 
     async def _sample(self, request: Request) -> Sampled:
-        last = None
+        last, version = None, self.version  # a request keeps the adapters that it began with
         async for output in self._engine.generate(
             {"prompt_token_ids": request.ids},
             self._vllm.SamplingParams(**self.parameters(request)),
@@ -109,7 +111,8 @@ class VllmEngine:
         reply = last.outputs[0]
         ids = list(reply.token_ids)
         logprobs = [of[token].logprob for of, token in zip(reply.logprobs, ids, strict=True)]
-        return Sampled(ids, logprobs, reply.finish_reason == "stop")
+        is_complete = reply.finish_reason == "stop"
+        return Sampled(ids, logprobs, is_complete, versions=[version] * len(ids))
 
     def parameters(self, request: Request) -> dict[str, Any]:
         """Return the arguments of ``vllm.SamplingParams``, each that changes the distribution."""

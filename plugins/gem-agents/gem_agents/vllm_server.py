@@ -52,6 +52,7 @@ class VllmServer:
 
     Attributes:
         model: The name that requests ask for: the model, or its adapters.
+        version: Version of the weights, set by whoever updates them; None if unknown.
 
     Raises:
         ConfigError: The URL is invalid, or the server does not serve the model.
@@ -81,6 +82,7 @@ class VllmServer:
         self._client = Client(base_url, api_key, **self._options)
         card = self._card(model)
         self.model: str = card["id"]
+        self.version: int | None = None
         self.context: int = card.get("max_model_len") or 2**31
         self._adapters: str | None = None
         self._is_checked = False
@@ -101,16 +103,17 @@ class VllmServer:
             MalformedReplyError: The answer has no token ids or log-probabilities, or was sampled
                 from another prompt.
         """
-        answer, timing = await self._client.post(
-            "completions", write_json(self.body(request)), read_completion
-        )
+        body, version = write_json(self.body(request)), self.version
+        answer, timing = await self._client.post("completions", body, read_completion)
         self._check(request, answer)
+        ids = answer.token_ids or []
         return Sampled(
-            answer.token_ids or [],
+            ids,
             answer.logprobs or [],
             answer.finish_reason == "stop",
             timing.queue_seconds,
             timing.model_seconds,
+            [version] * len(ids),
         )
 
     def body(self, request: Request) -> dict[str, Any]:

@@ -399,10 +399,12 @@ class TestWeights:
         expected = logprobs_of(model, request.ids, after.ids)
         assert after.logprobs == pytest.approx(expected, abs=1e-5)
 
-    def test_the_weights_may_change_while_a_reply_is_sampled(self):
+    def test_each_token_has_the_version_of_the_weights_that_sampled_it(self):
         model = copy.deepcopy(model_of("qwen3"))
+        before = copy.deepcopy(model)
         local = LocalModel(model, TOKENIZER, batch_size=4)
         local._end_ids = frozenset()
+        local.version = 3
         request = Request(tokens(random.Random(0), 30), 20, seed=1)
 
         async def play():
@@ -411,12 +413,34 @@ class TestWeights:
                 while len(shapes) < 8:  # noqa: ASYNC110 - turns of the loop
                     await asyncio.sleep(0)
             self.change(model, "load")
-            return await future
+            local.version = 4
+            return await future, await local.submit(request)
 
-        sampled = asyncio.run(play())
-        expected = logprobs_of(model, request.ids, sampled.ids)
-        assert sampled.logprobs[10:] == pytest.approx(expected[10:], abs=1e-5)
-        assert sampled.logprobs[0] != pytest.approx(expected[0], abs=1e-3)
+        both, later = asyncio.run(play())
+        assert set(both.versions) == {3, 4}
+        assert list(both.versions) == sorted(both.versions)
+        for sampled in (both, later):
+            found = {3: before, 4: model}
+            logprobs = {
+                version: logprobs_of(one, request.ids, sampled.ids)
+                for version, one in found.items()
+            }
+            expected = [logprobs[version][at] for at, version in enumerate(sampled.versions)]
+            assert sampled.logprobs == pytest.approx(expected, abs=1e-5)
+        assert both.logprobs[0] != pytest.approx(
+            logprobs_of(model, request.ids, both.ids)[0], abs=1e-3
+        )
+        assert set(later.versions) == {4}
+
+    def test_a_reply_that_was_ended_has_a_version_for_each_token(self):
+        local = local_of()
+        local.version = 5
+        rng = random.Random(0)
+        requests = [Request(tokens(rng, 9), 1 + most, seed=2, stop=["e"]) for most in range(16)]
+        found = sample(local, *requests)
+        assert {one.is_complete for one in found} == {True, False}
+        for one in found:
+            assert one.versions == [5] * len(one.ids)
 
     def test_samples_do_not_depend_on_those_before_a_change_of_the_weights(self):
         def play(*, before):

@@ -187,7 +187,8 @@ def test_the_engine_samples_in_a_loop_of_its_own_with_the_newest_adapters(vllm):
         first = ask(engine, temperature=0.5, seed=3, stop=("!",))
         engine.use_adapters("policy-a-000001", "/adapters/1")
         engine.use_adapters("policy-a-000002", "/adapters/2")
-        ask(engine)
+        engine.version = 2
+        assert ask(engine).versions == [2, 2, 2]
         assert (first.ids, first.logprobs, first.is_complete) == (
             [11, 12, 2],
             [-1.1, -1.2, -0.2],

@@ -77,10 +77,13 @@ def test_log_probabilities_of_the_likeliest_tokens_can_be_read(engine, sampler):
 
 
 def test_adapters_are_loaded_by_name_and_those_before_unloaded(engine, sampler, tmp_path):
-    for name in ("policy-1", "policy-2"):
+    assert set(ask(sampler).versions) == {None}
+    for version, name in enumerate(("policy-1", "policy-2"), start=1):
         sampler.use_adapters(name, str(tmp_path))
-        ask(sampler)
+        sampler.version = version
+        sampled = ask(sampler)
         assert engine.log[-1].body["model"] == name
+        assert sampled.versions == [version] * len(sampled.ids)
     sampler.model = "policy-1"
     with pytest.raises(UnknownModelError, match="policy-1"):
         ask(sampler)

@@ -275,6 +275,7 @@ class Learner:
             meter.add("train/kl_sampler", gap.mean(), len(gap))
             meter.keep_max("train/sampler_gap", gap.abs().max())
             meter.add("train/mean_sampler_gap", gap.abs().mean(), len(gap))
+            meter.add_ratios((logprobs - piece.sampler_logprobs.to(old))[mask])
         log_ratio = (logprobs - old)[mask]
         meter.add("train/kl_update", (log_ratio.expm1() - log_ratio).mean(), len(log_ratio))
         if isinstance(self.loss, Loss):

@@ -59,13 +59,15 @@ class Sampling:
             self.make_eval_agent = self._maker(config.eval.temperature)
 
     def send_weights(self, step: int) -> None:
-        """Give the weights to a sampling model that has a copy of them.
+        """Give the weights to a sampling model that has a copy of them; their version is the step.
 
         Args:
             step: Number of finished steps.
         """
         if self._adapters is not None:
             self._adapters(self._policy, step)
+        if self.model is not None:
+            self.model.version = step
 
     def metrics(self) -> dict[str, float]:
         """Return how often memory ran out in sampling and replies had to wait, if they did."""

@@ -42,7 +42,7 @@ from gem_train.failed_episodes import FailedEpisodes
 from gem_train.health import Health
 from gem_train.interrupts import DeferredInterrupt, sigterm_as_sigint
 from gem_train.learner import Learner, LearnResult
-from gem_train.metrics import open_writers, rollout_metrics, speed_metrics
+from gem_train.metrics import open_writers, rollout_metrics, speed_metrics, staleness_metrics
 from gem_train.parts import make_part, parts_of
 from gem_train.plots import plot_run
 from gem_train.policy import Policy
@@ -200,10 +200,11 @@ class Trainer:
         sampled = time.perf_counter()
         with DeferredInterrupt() as deferred:
             learned_from = self._collector.kept()
+            staleness = staleness_metrics(learned_from, self.step)
             result = self._learn(learned_from)
             learned = time.perf_counter()
             metrics = rollout_metrics(trajectories) | result.metrics | self._sampling.metrics()
-            metrics["train/episodes"] = float(len(learned_from))
+            metrics |= {**staleness, "train/episodes": float(len(learned_from))}
             metrics |= {"time/sample": sampled - started, "time/learn": learned - sampled}
             metrics |= speed_metrics(
                 trajectories,

@@ -118,6 +118,18 @@ def test_one_update_is_on_the_policy_that_sampled(policy):
     assert figures["train/clipped"] == 0
 
 
+def test_the_effective_sample_size_is_that_of_the_importance_ratios(policy):
+    batch, learner = batch_for(policy), learner_of(policy, optim={"lr": 1e-9})
+    shifts = torch.rand(batch.ids.shape, generator=generator()) * 4
+    weights = shifts[batch.mask].exp()
+    expected = weights.sum() ** 2 / (len(weights) * (weights**2).sum())
+    for far, found in ((0, expected.item()), (1000, 1.0)):  # so far that floats would overflow
+        sampler = batch.sampler_logprobs - shifts - far
+        figures = learner.learn(dataclasses.replace(batch, sampler_logprobs=sampler), generator())
+        ess = figures.metrics["train/effective_sample_size"]
+        assert ess == pytest.approx(found, rel=1e-4)
+
+
 @pytest.mark.slow
 def test_the_kl_term_keeps_the_policy_near_its_start(folder):
     def drift(weight):

@@ -12,6 +12,7 @@ import torch
 from commands import Command
 from models import GUESS, trainer_of, weights_of
 
+from gem_agents.local import LocalAgent
 from gem_core.errors import ConfigError, UnknownIdError, UnknownKwargError
 from gem_rollout import collect, read_trajectories
 from gem_rollout.models.tiny_model import save_tiny_model
@@ -79,6 +80,41 @@ def test_sampler_and_learner_agree_on_every_token(folder, tmp_path):
     trainer = trainer_of(folder, tmp_path, steps=1, sampling={"temperature": 0.8})
     trainer.train()
     assert trainer.metrics["train/sampler_gap"] < 1e-5
+
+
+def test_tokens_have_the_version_of_the_policy_and_a_sampler_that_lags_is_stale(folder, tmp_path):
+    """The other sampler gets the weights of every second step."""
+    own = trainer_of(folder, tmp_path / "own", steps=2, log={"trajectories_every": 1})
+    own.train()
+    played = list(read_trajectories(tmp_path / "own" / "trajectories.jsonl"))
+    for step, episodes in enumerate((played[:8], played[8:])):
+        for turn in (turn for one in episodes for turn in one.turns):
+            assert turn.generation.versions == [step] * len(turn.generation.token_ids)
+    for row in rows(tmp_path / "own"):
+        assert (float(row["train/staleness"]), float(row["train/max_staleness"])) == (0, 0)
+        assert float(row["train/effective_sample_size"]) == pytest.approx(1, abs=1e-5)
+
+    copied = Policy.load(folder, device="cpu")
+    agent = LocalAgent(
+        model=copied.model, tokenizer=copied.tokenizer, max_new_tokens=6, scaled_logprobs=True
+    )
+
+    def send(policy, step):
+        if step % 2 == 0:
+            copied.load_trained_state(policy.trained_state())
+            agent.sampler.version = step
+
+    def make_agent():
+        return LocalAgent(model=agent.sampler, max_new_tokens=6, scaled_logprobs=True)
+
+    moves = {"loss": {"entropy": 0.1}, "optim": {"lr": 1e-2}, "sampling": {"max_gap": None}}
+    trainer_of(folder, tmp_path / "lags", **moves, make_agent=make_agent, after_step=send).train()
+    found = rows(tmp_path / "lags")
+    assert [float(row["train/max_staleness"]) for row in found] == [0, 1, 0, 1]
+    assert [float(row["train/staleness"]) for row in found] == [0, 1, 0, 1]
+    sizes = [float(row["train/effective_sample_size"]) for row in found]
+    assert min(sizes[::2]) > 0.9999 > max(sizes[1::2])
+    assert min(sizes) > 0
 
 
 @pytest.mark.slow

@@ -31,6 +31,8 @@ class Row:
         logprobs: Log-probabilities in nats; 0 where nothing was sampled or none is known.
         reward: One number for the row.
         token_rewards: The reward of a turn at the last token of its reply to train on, 0 elsewhere.
+        versions: Version of the policy that sampled each token; None where nothing was sampled or
+            it is unknown.
         turn_rewards: The reward of each turn of the row.
         turns: The number of each turn of the row in its episode.
         spans: ``(start, end)`` of each turn's reply in ``response_ids``.
@@ -50,6 +52,7 @@ class Row:
     logprobs: list[float]
     reward: float = 0.0
     token_rewards: list[float] = field(default_factory=list)
+    versions: list[int | None] = field(default_factory=list)
     turn_rewards: list[float] = field(default_factory=list)
     turns: list[int] = field(default_factory=list)
     spans: list[tuple[int, int]] = field(default_factory=list)
@@ -182,6 +185,7 @@ def _row(trajectory: Trajectory, sequence: TokenSequence) -> Row:
         mask=mask,
         logprobs=[0.0 if value is None else value for value in logprobs],
         token_rewards=[0.0] * len(response),
+        versions=sequence.versions[first:],
         images=sequence.images,
         terminated=bool(trajectory.turns[-1].terminated),
         truncated=bool(trajectory.turns[-1].truncated),

@@ -217,6 +217,7 @@ class TokenAgent(BaseAgent):
             prompt_ids=given,
             token_ids=sampled.ids,
             logprobs=list(sampled.logprobs) if sampled.logprobs else None,
+            versions=list(sampled.versions) if {*sampled.versions} - {None} else None,
             opens_thought=action != said,
             queue_seconds=sampled.queue_seconds,
             model_seconds=sampled.model_seconds,

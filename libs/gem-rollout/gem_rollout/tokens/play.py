@@ -69,7 +69,12 @@ async def _feed(session: TokenSession, sampled: Sampled | BaseException | None) 
     if not isinstance(sampled, Sampled):
         await session.abort(ReplyError(f"The engine returned {sampled!r} instead of a Sampled."))
         return None
-    result = await session.feed(sampled.ids, sampled.logprobs, complete=sampled.is_complete)
+    result = await session.feed(
+        sampled.ids,
+        sampled.logprobs,
+        versions=sampled.versions,
+        complete=sampled.is_complete,
+    )
     return result.prompt
 
 

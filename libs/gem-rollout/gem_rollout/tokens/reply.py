@@ -69,6 +69,7 @@ def checked_reply(
     ids: Iterable[int],
     logprobs: Iterable[float | None] | None,
     *,
+    versions: Iterable[int | None] = (),
     complete: bool,
     end: int | None,
     needs_logprobs: bool,
@@ -79,6 +80,7 @@ def checked_reply(
         prompt: The prompt.
         ids: The sampled tokens.
         logprobs: The log-probability of each, in nats; None for a token whose own is unknown.
+        versions: The version of the policy that sampled each; may be empty.
         complete: Whether the reply ended by itself.
         end: The end-of-sequence token; None if there is none.
         needs_logprobs: Whether log-probabilities must be given.
@@ -115,7 +117,14 @@ def checked_reply(
                 f"{where} has the log-probability {wrong[0]}; it must be a finite number of at "
                 f"most 0."
             )
-    return Sampled(tokens, values, complete)
+    known = list(versions)
+    is_valid = all(one is None or type(one) is int for one in known)
+    if not is_valid or len(known) not in {0, len(tokens)}:
+        raise ReplyError(
+            f"{where} has {len(tokens)} tokens and the versions {str(known)[:80]}; there must be a "
+            f"whole number or None for each token, or nothing."
+        )
+    return Sampled(tokens, values, complete, versions=known)
 
 
 def _ints(ids: Any, where: str) -> list[int]:

@@ -45,6 +45,8 @@ class Sampled:
             token limit.
         queue_seconds: Wall time before the model started with the prompt.
         model_seconds: Wall time from the start to the last token.
+        versions: Version of the policy that sampled each token, None for a token whose own is
+            unknown; may be empty.
     """
 
     ids: list[int]
@@ -52,6 +54,7 @@ class Sampled:
     is_complete: bool = False
     queue_seconds: float = 0.0
     model_seconds: float = 0.0
+    versions: Sequence[int | None] = ()
 
 
 class SamplingModel(Protocol):
@@ -59,7 +62,8 @@ class SamplingModel(Protocol):
 
     Two methods are optional. ``join(agent)`` is called at the beginning of each episode, and
     ``leave(agent)`` when an agent is closed. The attribute ``vision`` of a model that reads images
-    is its ``gem_rollout.models.vision.Vision``.
+    is its ``gem_rollout.models.vision.Vision``. A model whose weights are updated has an attribute
+    ``version``, None at first, which the one that updates them sets; replies carry it.
     """
 
     @property

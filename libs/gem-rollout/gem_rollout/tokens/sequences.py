@@ -22,6 +22,8 @@ class TokenSequence:
             others of the reply are.
         logprobs: For each token, its log-probability in nats; None if it was not sampled or the
             agent did not report it.
+        versions: For each token, the version of the policy that sampled it; None if it was not
+            sampled or its version is unknown.
         spans: ``(turn, start, end)`` for each turn, whose sampled tokens are ``ids[start:end]``.
         images: For each of these turns, the images that are new in its prompt.
     """
@@ -30,13 +32,19 @@ class TokenSequence:
     ids: list[int] = field(default_factory=list)
     mask: list[bool] = field(default_factory=list)
     logprobs: list[float | None] = field(default_factory=list)
+    versions: list[int | None] = field(default_factory=list)
     spans: list[tuple[int, int, int]] = field(default_factory=list)
     images: list[list[Image]] = field(default_factory=list)
 
     def add(
-        self, turn: int, given: list[int], sampled: list[int], logprobs: Sequence[float | None]
+        self,
+        turn: int,
+        given: list[int],
+        sampled: list[int],
+        logprobs: Sequence[float | None],
+        versions: Sequence[int | None] = (),
     ) -> None:
-        """Append the tokens of a turn; ``logprobs`` may be empty."""
+        """Append the tokens of a turn; ``logprobs`` and ``versions`` may be empty."""
         start = len(self.ids) + len(given)
         self.ids += given
         self.ids += sampled
@@ -44,6 +52,8 @@ class TokenSequence:
         self.mask += [one is not None for one in logprobs] or [True] * len(sampled)
         self.logprobs += [None] * len(given)
         self.logprobs += logprobs or [None] * len(sampled)
+        self.versions += [None] * len(given)
+        self.versions += versions or [None] * len(sampled)
         self.spans.append((turn, start, start + len(sampled)))
 
 
@@ -55,7 +65,7 @@ def sequences_of(turns: Iterable[tuple[str, Generation | None]]) -> list[TokenSe
 
     Raises:
         DataError: Some generations of an agent have token ids and others do not, or the numbers of
-            log-probabilities and tokens differ.
+            tokens and their log-probabilities or versions differ.
     """
     found: list[TokenSequence] = []
     current: dict[str, TokenSequence] = {}
@@ -67,16 +77,17 @@ def sequences_of(turns: Iterable[tuple[str, Generation | None]]) -> list[TokenSe
         if given is None or sampled is None:
             without.setdefault(agent, number)
             continue
-        logprobs = generation.logprobs or []
-        if logprobs and len(logprobs) != len(sampled):
-            raise DataError(
-                f"Turn {number} has {len(sampled)} sampled tokens and {len(logprobs)} "
-                f"log-probabilities; there must be one per token, or none."
-            )
+        logprobs, versions = generation.logprobs or [], generation.versions or []
+        for name, values in (("log-probabilities", logprobs), ("versions", versions)):
+            if values and len(values) != len(sampled):
+                raise DataError(
+                    f"Turn {number} has {len(sampled)} sampled tokens and {len(values)} {name}; "
+                    f"there must be one per token, or none."
+                )
         if agent not in current or not generation.extends:
             current[agent] = TokenSequence(agent)
             found.append(current[agent])
-        current[agent].add(number, given, sampled, logprobs)
+        current[agent].add(number, given, sampled, logprobs, versions)
         current[agent].images.append(images_of_messages(generation.messages))
     for agent, number in without.items():
         if agent in current:

@@ -144,6 +144,7 @@ class TokenSession:
         ids: Iterable[int],
         logprobs: Iterable[float | None] | None = None,
         *,
+        versions: Iterable[int | None] = (),
         complete: bool = True,
     ) -> TurnResult:
         """Take the tokens of a reply, step the environment, and return the result.
@@ -151,6 +152,8 @@ class TokenSession:
         Args:
             ids: The sampled tokens, with the one that ended the reply.
             logprobs: The log-probability of each, in nats. A token with None is not trained on.
+            versions: The version of the policy that sampled each, None if it is unknown; may be
+                empty.
             complete: Whether the reply ended by itself, and not at a limit of tokens.
 
         Raises:
@@ -172,6 +175,7 @@ class TokenSession:
                 prompt,
                 ids,
                 logprobs,
+                versions=versions,
                 complete=complete,
                 end=self._agent.tokenizer.eos_token_id,
                 needs_logprobs=self._needs_logprobs,

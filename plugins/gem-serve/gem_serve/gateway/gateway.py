@@ -78,6 +78,8 @@ class Gateway:
                 episode = ProgramEpisode.read(path)
                 if episode is not None and episode.closed is None:
                     self.episodes[episode.id] = episode
+                    known = [one.version or 0 for one in episode.records.calls.values()]
+                    self.version = max([self.version, *known])
         self.is_ready = True
 
     def playing(self) -> int:
@@ -194,6 +196,8 @@ class Gateway:
                 await call.run(pieces_of(call, episode, self.engine, self._renderer))
             finally:
                 self._leave()
+                if call.record.version != self.version:  # of which token, the engine does not say
+                    call.record.version = None
         except CallError as error:
             call.refuse(error)
         except asyncio.CancelledError:  # while it waited for new weights, or for its budget

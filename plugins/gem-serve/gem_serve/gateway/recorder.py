@@ -54,7 +54,8 @@ class CallRecord:
         started: Unix time of the beginning.
         ended: Unix time of the end.
         waited: Seconds before the engine was asked.
-        version: Version of the weights, counted by ``resume``.
+        version: Version of the weights that sampled the reply, as ``resume`` has it; None if they
+            were exchanged meanwhile.
         clients: Number of clients that were given the reply; retries join a call.
         extra: Fields of a newer version.
     """
@@ -86,7 +87,7 @@ class CallRecord:
     started: float = 0.0
     ended: float = 0.0
     waited: float = 0.0
-    version: int = 0
+    version: int | None = 0
     clients: int = 0
     extra: dict[str, Any] = field(default_factory=dict)
 

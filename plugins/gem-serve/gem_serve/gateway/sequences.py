@@ -206,6 +206,7 @@ def _turns(
             prompt_ids=given,
             token_ids=call.ids or None,
             logprobs=call.logprobs if any(one is not None for one in call.logprobs) else None,
+            versions=_versions(call),
             queue_seconds=call.waited,
             model_seconds=max(0.0, call.ended - call.started - call.waited),
         )
@@ -214,7 +215,6 @@ def _turns(
             "line": number,
             "call": call.number,
             "dialect": call.dialect,
-            "weights": call.version,
             "delivered": call.id in delivered,
         }
         if call.changes:
@@ -222,6 +222,10 @@ def _turns(
         turns.append(_turn(call, generation, info))
         before = call
     return turns
+
+
+def _versions(call: CallRecord) -> list[int | None] | None:
+    return None if call.version is None or not call.ids else [call.version] * len(call.ids)
 
 
 def _messages(

@@ -208,7 +208,9 @@ def test_calls_wait_while_weights_are_exchanged(start_engine: Start, start_gatew
     assert gateway.admin.resume() == 1
     thread.join()
     turns = gateway.admin.close(episode.episode).turns
-    assert sorted(turn.info["weights"] for turn in turns) == [0, 1]
+    found = {turn.info["call"]: turn.generation for turn in turns}
+    for version in (0, 1):
+        assert found[version].versions == [version] * len(found[version].token_ids)
 
 
 def test_a_pause_waits_for_the_calls_that_run(start_engine: Start, start_gateway: Start) -> None:
@@ -222,10 +224,16 @@ def test_a_pause_waits_for_the_calls_that_run(start_engine: Start, start_gateway
     thread.start()
     until(lambda: bool(engine.log) and engine.log[0].sent > 0)
     assert gateway.admin.pause(seconds=0.01) is False
+    assert gateway.admin.resume() == 1  # without waiting for the call
     engine.held.set()
-    assert gateway.admin.pause() is True
-    gateway.admin.resume()
     thread.join()
+    assert gateway.admin.pause() is True
+    assert gateway.admin.resume(7) == 7
+    call(episode.openai_url)
+    turns = gateway.admin.close(episode.episode).turns
+    found = {turn.info["call"]: turn.generation.versions for turn in turns}
+    assert found[0] is None
+    assert {*found[1]} == {7}
 
 
 @pytest.mark.slow

@@ -5,7 +5,15 @@ The first part of a name is its group: ``rollout/`` (the episodes that a step le
 """
 
 from gem_rollout.records.step_metrics import read_metrics
-from gem_train.metrics.episodes import rollout_metrics, speed_metrics
+from gem_train.metrics.episodes import rollout_metrics, speed_metrics, staleness_metrics
 from gem_train.metrics.writers import Writer, Writers, open_writers
 
-__all__ = ["Writer", "Writers", "open_writers", "read_metrics", "rollout_metrics", "speed_metrics"]
+__all__ = [
+    "Writer",
+    "Writers",
+    "open_writers",
+    "read_metrics",
+    "rollout_metrics",
+    "speed_metrics",
+    "staleness_metrics",
+]

@@ -6,7 +6,7 @@ from typing import Any
 from gem_rollout import Trajectory, Turn
 from gem_rollout.records.reward_parts import mean_reward_parts, reward_parts
 
-__all__ = ["rollout_metrics", "speed_metrics"]
+__all__ = ["rollout_metrics", "speed_metrics", "staleness_metrics"]
 
 
 def rollout_metrics(trajectories: Iterable[Trajectory]) -> dict[str, float]:
@@ -73,6 +73,27 @@ def speed_metrics(
         "speed/sampled_tokens_per_second": tokens / sample_seconds,
         "speed/learned_tokens_per_second": learned_tokens / learn_seconds,
         "speed/episodes_per_second": len(trajectories) / (sample_seconds + learn_seconds),
+    }
+
+
+def staleness_metrics(trajectories: Iterable[Trajectory], version: int) -> dict[str, float]:
+    """Return ``train/staleness`` and ``train/max_staleness``; nothing if no version is known.
+
+    The staleness of a sampled token is the number of updates of the policy's weights since those
+    that sampled it.
+
+    Args:
+        trajectories: The episodes that are learned from.
+        version: The version of the policy that learns.
+    """
+    generations = (turn.generation for one in trajectories for turn in one.turns)
+    sampled = (one.versions or () for one in generations if one is not None)
+    stale = [version - known for each in sampled for known in each if known is not None]
+    if not stale:
+        return {}
+    return {
+        "train/staleness": sum(stale) / len(stale),
+        "train/max_staleness": float(max(stale)),
     }
 
 

@@ -152,6 +152,9 @@ function generationFigures(generation) {
     isNumber(generation.completion_tokens) && `${decimal(generation.completion_tokens, 0)} out`,
     generation.finish_reason && generation.finish_reason !== "stop" && shown(`ended by ${generation.finish_reason}`),
     generation.attempts > 1 && `${generation.attempts} attempts`,
+    Array.isArray(generation.versions) &&
+      generation.versions.length > 1 &&
+      `policy versions ${generation.versions.map((run) => run?.[0] ?? "?").join(", ")}`,
   ].filter(Boolean);
   return el(
     "span",
