@@ -128,7 +128,7 @@ def test_an_index_that_does_not_answer(
 ) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:1/")
     monkeypatch.setenv("PIP_RETRIES", "1")
-    with pytest.raises(ConfigError, match="cannot be downloaded: .* cannot be reached"):
+    with pytest.raises(ConfigError, match=r"cannot be downloaded: .* cannot be reached"):
         fetched(index, tmp_path)
 
 
