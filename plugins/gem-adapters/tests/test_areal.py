@@ -96,7 +96,7 @@ class Engine:
             "input_tokens": request.input_ids,
             "output_tokens": reply.ids,
             "output_logprobs": reply.logprobs,
-            "output_versions": [7] * len(reply.ids),
+            "output_versions": [7, *[8] * (len(reply.ids) - 1)],
         }
         return ModelResponse(**{**fields, **self.fields})
 
@@ -154,8 +154,10 @@ class TestAnEpisode:
             assert one.mask == other.mask
             assert one.logprobs == pytest.approx(other.logprobs)
             assert one.reward == pytest.approx(other.reward)
-            versions = tensors["versions"][0].tolist()[len(one.prompt_ids) :]
-            assert versions == [7 if sampled else -1 for sampled in one.mask]
+            expected = [-1] * len(one.response_ids)
+            for start, end in other.spans:
+                expected[start:end] = [7, *[8] * (end - start - 1)]
+            assert tensors["versions"][0].tolist()[len(one.prompt_ids) :] == expected
 
     @pytest.mark.parametrize(("reward", "score"), [("sum", 6), ("discounted", 2.75), ("last", 3)])
     def test_an_episode_has_one_reward(

@@ -102,7 +102,7 @@ def test_replies_go_on_in_a_smaller_batch_when_memory_runs_out(name):
         assert memory.raised == before
     same = [one.ids == other.ids for one, other in zip(found, expected, strict=True)]
     assert sum(same) >= 7  # rounding may change a token that was as likely as another
-    assert all(len(one.logprobs) == len(one.ids) for one in found)
+    assert all(len(one.versions) == len(one.logprobs) == len(one.ids) for one in found)
 
 
 def test_too_little_memory_for_one_reply_is_an_error_of_this_reply():
