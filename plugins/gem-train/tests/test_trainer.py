@@ -60,8 +60,10 @@ def test_a_run_leaves_metrics_episodes_evaluations_and_a_model(folder, tmp_path)
     for name in ("rollout/return", "train/loss", "train/grad_norm", "time/sample"):
         assert all(math.isfinite(float(row[name])) for row in found[1:])
     assert [bool(row["eval/success"]) for row in found] == [True, False, True, False, True]
-    assert len(played(tmp_path)) == 8 * 3  # steps 1, 2 and 4
-    *_, last = read_trajectories(tmp_path / "trajectories.jsonl")
+    assert len(played(tmp_path)) == 8 * 3
+    written = list(read_trajectories(tmp_path / "trajectories.jsonl"))
+    assert [one.training_step for one in written] == [1] * 8 + [2] * 8 + [4] * 8
+    last = written[-1]
     assert all(math.isfinite(turn.info["advantage"]) for turn in last.turns)
     runs = sorted((tmp_path / "eval").iterdir())
     assert [one.name for one in runs] == ["000000", "000002", "000004"]

@@ -132,19 +132,26 @@ def read_metrics(path: Path) -> dict[str, tuple[list[int], list[float]]]:
         OSError: The file cannot be read.
     """
     columns, rows = read_table(path)
-    found: dict[str, tuple[list[int], list[float]]] = {name: ([], []) for name in columns[1:]}
-    for number, row in enumerate(rows, start=2):
-        for name, cell in zip(columns[1:], row[1:], strict=True):
-            if not cell:
-                continue
-            try:
-                value = float(cell)
-            except ValueError as error:
-                message = f"{path}, row {number}: {name} is {cell!r}, not a number."
-                raise DataError(message) from error
-            found[name][0].append(int(row[0]))
-            found[name][1].append(value)
+    steps = [int(row[0]) for row in rows]
+    found: dict[str, tuple[list[int], list[float]]] = {}
+    for at, name in enumerate(columns[1:], start=1):
+        cells = [row[at] for row in rows]
+        known = [step for step, cell in zip(steps, cells, strict=True) if cell]
+        try:
+            found[name] = known, [float(cell) for cell in cells if cell]
+        except ValueError as error:
+            number, cell = next(pair for pair in enumerate(cells, start=2) if _is_odd(pair[1]))
+            message = f"{path}, row {number}: {name} is {cell!r}, not a number."
+            raise DataError(message) from error
     return found
+
+
+def _is_odd(cell: str) -> bool:
+    try:
+        float(cell or 0)
+    except ValueError:
+        return True
+    return False
 
 
 def read_table(path: Path) -> tuple[list[str], list[list[str]]]:

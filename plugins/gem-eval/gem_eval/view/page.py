@@ -54,12 +54,14 @@ def page_json(value: Any) -> bytes:
 
 
 def _for_script(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _for_script(item) for key, item in value.items()}
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        return {"inf": "Infinity", "-inf": "-Infinity"}.get(str(value), "NaN")
     if isinstance(value, list | tuple):
         return [_for_script(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"inf": "Infinity", "-inf": "-Infinity"}.get(str(value), "NaN")
+    if isinstance(value, Mapping):
+        return {str(key): _for_script(item) for key, item in value.items()}
     if isinstance(value, int) and abs(value) > _LARGEST_SAFE_INTEGER:
         return str(value)
     return value
@@ -109,7 +111,7 @@ def _write_data(store: Store, most: int, write: Callable[[bytes], object]) -> in
         "written": datetime.now(UTC).isoformat(timespec="minutes"),
         "total": store.size,
         "state": store.state,
-        "curves": training(store, every=True) if store.trained else None,
+        "curves": training(store, every=True) if store.metrics else None,
     }
     write(b'<script type="application/json" id="data">' + page_json(data) + b"</script>\n")
     return count

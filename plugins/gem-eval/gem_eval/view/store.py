@@ -58,7 +58,8 @@ class Store:
         self.labels = _distinct([run.name for run in self.sources])
         self.runs: list[RunIndex] = []
         self._find_runs()
-        self._metrics = self._metrics_state()
+        self.metrics = self._metrics_state()
+        """The sources that have metrics, each with what changes with the file of its metrics."""
         self.series: list[Row] = []
         self._database = connect()
         self._lifetime = Lifetime(self, _close, self._database, self.runs, what="store of runs")
@@ -89,18 +90,13 @@ class Store:
             changed = [index.refresh(progress) for index in self.runs]
             if any(changed):
                 self._define_episodes()
-            before, self._metrics = self._metrics, self._metrics_state()
-        return any(changed) or before != self._metrics
-
-    @property
-    def trained(self) -> list[int]:
-        """The numbers of the sources that have metrics of training steps."""
-        return [source for source, _, _, _ in self._metrics]
+            before, self.metrics = self.metrics, self._metrics_state()
+        return any(changed) or before != self.metrics
 
     @property
     def state(self) -> str:
         """A text that is another one when metrics have changed; empty without any."""
-        return ", ".join("-".join(map(str, one)) for one in self._metrics)
+        return ", ".join("-".join(map(str, one)) for one in self.metrics)
 
     @property
     def size(self) -> int:

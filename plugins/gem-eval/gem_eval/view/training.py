@@ -8,6 +8,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from gem_eval.statistics import t_quantile
@@ -43,7 +44,7 @@ def training(store: "Store", *, every: bool = False) -> Row:
         runs) and ``logged`` (figures of the recorded episodes by source, step and whether they are
         of an evaluation).
     """
-    read = {number: _table(store.sources[number]) for number in store.trained}
+    read = {number: _table(store.sources[number], *state) for number, *state in store.metrics}
     names = list(dict.fromkeys(name for _, metrics in read.values() for name in metrics))
     panels = panels_of(names)
     usual = {name for panel in panels for name in panel.series}
@@ -71,18 +72,24 @@ def training(store: "Store", *, every: bool = False) -> Row:
     }
 
 
-def _table(run: Run) -> tuple[list[int], dict[str, list[float | None]]]:
-    """Return the steps of a run, and for each metric its values; None for what is not known."""
+@lru_cache(maxsize=16)
+def _table(run: Run, *_: int) -> tuple[list[int], dict[str, list[float | None]]]:
+    """Return the steps of a run, and for each metric its values; None for what is not known.
+
+    Args:
+        run: The run.
+        _: What changes with the file of its metrics.
+    """
     found = read_metrics(run.path / METRICS_FILE)
-    steps = sorted({step for known, _ in found.values() for step in known})
+    steps = sorted(set().union(*(known for known, _ in found.values())))
     place = {step: at for at, step in enumerate(steps)}
     metrics: dict[str, list[float | None]] = {}
     for name, (known, values) in found.items():
         row: list[float | None] = [None] * len(steps)
         for step, value in zip(known, values, strict=True):
-            row[place[step]] = value if math.isfinite(value) else None
-        if any(value is not None for value in row):
-            metrics[name] = row
+            if math.isfinite(value):
+                row[place[step]] = value
+                metrics[name] = row
     return steps, metrics
 
 

@@ -56,12 +56,16 @@ export function smoothed(points, reach) {
  */
 export function meanBand(runs, quantiles) {
   const [first, ...others] = runs;
-  const known = others.map((points) => new Map(points));
+  const places = others.map(() => 0);
   const count = runs.length;
   const band = [];
   for (const [step, value] of first) {
-    const values = [value, ...known.map((one) => one.get(step))];
-    if (values.includes(undefined)) continue;
+    const values = [value];
+    for (const [at, points] of others.entries()) {
+      while (places[at] < points.length && points[places[at]][0] < step) places[at] += 1;
+      if (points[places[at]]?.[0] === step) values.push(points[places[at]][1]);
+    }
+    if (values.length < count) continue;
     const mean = values.reduce((sum, one) => sum + one, 0) / count;
     const squares = values.reduce((sum, one) => sum + (one - mean) ** 2, 0);
     const half = quantiles[count] * Math.sqrt(squares / (count - 1) / count);
@@ -91,15 +95,24 @@ export function thinned(points, x) {
   return kept;
 }
 
-/** The place of the number in a sorted list that is nearest. @param {number[]} sorted @param {number} value */
-function nearest(sorted, value) {
-  let [low, high] = [0, sorted.length - 1];
+/**
+ * The place of the nearest step in a list of points in the order of their steps.
+ * @param {number[][]} points @param {number} step
+ */
+function nearest(points, step) {
+  let [low, high] = [0, points.length - 1];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (sorted[middle] < value) low = middle + 1;
+    if (points[middle][0] < step) low = middle + 1;
     else high = middle;
   }
-  return low > 0 && value - sorted[low - 1] <= sorted[low] - value ? low - 1 : low;
+  return low > 0 && step - points[low - 1][0] <= points[low][0] - step ? low - 1 : low;
+}
+
+/** The value at a step; undefined if there is none. @param {Points} points @param {number} step */
+export function valueAtStep(points, step) {
+  const [found, value] = points[nearest(points, step)] ?? [];
+  return found === step ? value : undefined;
 }
 
 /**
@@ -110,9 +123,9 @@ function rangeOf({ lines, bounds }) {
   if (bounds) return { low: bounds[0], high: bounds[1] };
   let [low, high] = [Infinity, -Infinity];
   for (const { points, whiskers, isMean } of lines) {
-    for (const [, ...values] of [...points, ...(isMean ? [] : whiskers ?? [])]) {
-      low = Math.min(low, ...values);
-      high = Math.max(high, ...values);
+    for (const point of isMean || !whiskers ? points : [...points, ...whiskers]) {
+      low = Math.min(low, point[1]);
+      high = Math.max(high, point[point.length - 1]);
     }
   }
   if (low > 0 && low < high * 0.6) low = 0;
@@ -197,13 +210,14 @@ function valuesOf(chart, step) {
  */
 export function curveChart(chart) {
   const steps = [...new Set(chart.lines.flatMap((line) => line.points.map(([step]) => step)))]
-    .sort((a, b) => a - b);
+    .sort((a, b) => a - b)
+    .map((step) => [step]);
   const plot = el("div", { class: "plot", "aria-hidden": "true" });
   const hint = el("div", { class: "curve-hint", hidden: true, "aria-hidden": "true" });
   const box = el("div", {
     id: chart.id, class: chart.targets.length ? "curve leads" : "curve", tabindex: "0", role: "slider",
     "aria-label": `${chart.title}, ${chart.unit}, by training step`,
-    "aria-valuemin": steps[0], "aria-valuemax": steps[steps.length - 1],
+    "aria-valuemin": steps[0][0], "aria-valuemax": steps[steps.length - 1][0],
   }, plot, hint);
   let frame = null;
   let target = null;
@@ -215,8 +229,7 @@ export function curveChart(chart) {
   const show = (step, pixel = null) => {
     const distance = (line) => {
       if (pixel === null || !line.points.length) return 0;
-      const at = nearest(line.points.map(([one]) => one), step);
-      return Math.abs(frame.y(line.points[at][1]) - pixel);
+      return Math.abs(frame.y(line.points[nearest(line.points, step)][1]) - pixel);
     };
     target = targetOf(chart, step, distance);
     const values = valuesOf(chart, step);
@@ -237,11 +250,11 @@ export function curveChart(chart) {
     hint.style.right = isRight ? `${plot.clientWidth - frame.x(step) + 12}px` : "";
   };
   const choose = (at) => {
-    const step = steps[Math.max(0, Math.min(steps.length - 1, at))];
+    const [step] = steps[Math.max(0, Math.min(steps.length - 1, at))];
     chosenSteps.set(chart.id, step);
     show(step);
   };
-  const chosen = () => nearest(steps, chosenSteps.get(chart.id) ?? steps[steps.length - 1]);
+  const chosen = () => nearest(steps, chosenSteps.get(chart.id) ?? Infinity);
   const open = () => {
     if (target) location.hash = target.url;
   };
@@ -256,7 +269,7 @@ export function curveChart(chart) {
   };
   const point = (event) => {
     const { left, top } = plot.getBoundingClientRect();
-    if (frame) show(steps[nearest(steps, frame.stepAt(event.clientX - left))], event.clientY - top);
+    if (frame) show(steps[nearest(steps, frame.stepAt(event.clientX - left))][0], event.clientY - top);
   };
   box.addEventListener("pointermove", point);
   box.addEventListener("pointerleave", () => (box.matches(":focus-visible") ? choose(chosen()) : hide()));

@@ -1,6 +1,6 @@
 /** Training runs: their curves, and the episodes that were recorded. */
 
-import { curveChart, meanBand, reachOf, smoothed } from "./curves.js";
+import { curveChart, meanBand, reachOf, smoothed, valueAtStep } from "./curves.js";
 import { el, empty, panel, segments, svg } from "./dom.js";
 import { compact, counted, decimal, isNumber, percent, range, significant } from "./format.js";
 import { card } from "./overview.js";
@@ -79,9 +79,9 @@ function linesOf({ group, name, label, kind, show, showEnd, look }) {
     .filter(({ raw }) => raw.length);
   if (!members.length) return [];
   const reach = isMarked || look.isRaw ? 1 : reachOf(Math.max(...members.map(({ raw }) => raw.length)));
-  const texts = (points, text) => {
-    const known = new Map(points.map((point) => [point[0], point]));
-    return (step) => (known.has(step) ? text(known.get(step)) : "");
+  const sayOf = (points, more = (_) => "") => (step) => {
+    const value = valueAtStep(points, step);
+    return value === undefined ? "" : show(value) + more(step);
   };
   if (members.length === 1) {
     const [{ run, raw }] = members;
@@ -90,20 +90,23 @@ function linesOf({ group, name, label, kind, show, showEnd, look }) {
       .map(([step]) => [step, interval(step)?.low, interval(step)?.high])
       .filter(([, low]) => isNumber(low));
     const more = (step) => isMarked && isNumber(interval(step)?.low) ? ` (${range(interval(step), showEnd)})` : "";
-    const say = texts(raw, ([step, value]) => show(value) + more(step));
-    const line = { label, kind, points: smoothed(raw, reach), say, isMarked, whiskers };
+    const line = { label, kind, points: smoothed(raw, reach), say: sayOf(raw, more), isMarked, whiskers };
     return reach > 1 ? [{ label, kind, points: raw, isFaint: true }, line] : [line];
   }
-  const exact = meanBand(members.map(({ raw }) => raw), look.quantiles);
   const curves = members.map(({ raw }) => smoothed(raw, reach));
-  const band = reach > 1 ? meanBand(curves, look.quantiles) : exact;
-  const say = texts(exact, ([, low, high, mean]) => `${show(mean)} (${showEnd(low)} to ${showEnd(high)})`);
+  const band = meanBand(curves, look.quantiles);
+  const say = (step) => {
+    const values = members.map(({ raw }) => valueAtStep(raw, step)).filter((value) => value !== undefined);
+    if (values.length < members.length) return "";
+    const [[, low, high, mean]] = meanBand(values.map((value) => [[step, value]]), look.quantiles);
+    return `${show(mean)} (${showEnd(low)} to ${showEnd(high)})`;
+  };
   const mean = { label, kind, points: band.map(([step, , , middle]) => [step, middle]), say, isMarked, isMean: true };
   return [
     { ...mean, ...(isMarked ? { whiskers: band.map(([step, low, high]) => [step, low, high]) } : { band }) },
     ...members.map(({ run, raw }, at) => ({
       label: plain(run.label), kind, points: curves[at], isFaint: true, isMarked,
-      say: texts(raw, ([, value]) => show(value)),
+      say: sayOf(raw),
     })),
   ];
 }
