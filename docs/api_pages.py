@@ -36,6 +36,7 @@ LIBRARIES = {
         "gem_rollout.episodes.processes",
         "gem_rollout.episodes.report",
         "gem_rollout.episodes.rollout",
+        "gem_rollout.models.registered",
         "gem_rollout.models.tiny_model",
         "gem_rollout.multi_agent.env",
         "gem_rollout.records.store",
