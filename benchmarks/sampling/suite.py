@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
+from unittest import mock
 
 import torch
 import transformers
@@ -64,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
         f"{options.dtype}, {options.threads} threads, torch {torch.__version__}, transformers "
         f"{transformers.__version__}; {machine()}. Prompts of {options.prompt // 2} to "
         f"{options.prompt} tokens, replies of {options.new_tokens // 2} to {options.new_tokens}. "
-        f"A step decodes a token of each row; the forward pass is the model's own."
+        f"A step samples a token of each row; the forward pass inside it is the model's own."
     )
     write(options.output, "sampling", "Sampling", [about, _table(found, options.rows)], found)
 
@@ -87,14 +88,14 @@ def _measured(name: str, rows: int, options: argparse.Namespace) -> dict[str, fl
         start = time.perf_counter()
         tokens = asyncio.run(_play(local, rows, options))
         seconds = time.perf_counter() - start
-    full = [one for one in clock.steps if one[2] == rows]  # most have all rows
-    step, forward = (median(one[place] for one in full) * 1e3 for place in (0, 1))
-    with _Waits() as waits, clock.timing(local.model):
+    step, forward = (median(one[place] for one in clock.steps) * 1e3 for place in (0, 1))
+    ratio = sum(one[0] for one in clock.steps) / sum(one[1] for one in clock.steps)
+    with _Waits() as waits:
         asyncio.run(_play(local, rows, options))
     return {
         "step": step,
         "forward": forward,
-        "ratio": sum(one[0] for one in full) / sum(one[1] for one in full),
+        "ratio": ratio,
         "tokens": tokens / seconds,
         "syncs": waits.count / len(clock.steps),
     }
@@ -152,36 +153,36 @@ class _Clock:
     """Times the decoding steps of all decoders, and the forward passes of a model inside them.
 
     Args:
-        device: The device, for which a time includes waiting.
+        device: The device; a time includes waiting for it.
     """
 
     def __init__(self, device: str) -> None:
-        self.steps: list[tuple[float, float, int]] = []
-        """Seconds of each step and of its forward pass, and its rows."""
+        self.steps: list[tuple[float, float]] = []
+        """Seconds of each step, and of its forward pass."""
         self._wait = torch.cuda.synchronize if device.startswith("cuda") else lambda: None
 
     @contextlib.contextmanager
     def timing(self, model: Any) -> Iterator[None]:
         """Time what is decoded inside."""
-        decode, forward, inner = Decoder._decode, model.forward, [0.0]
+        step, forward, passes = Decoder.step, model.forward, list[tuple[float, int]]()
 
         def timed_forward(*args: Any, **kwargs: Any) -> Any:
             seconds, out = self._timed(lambda: forward(*args, **kwargs))
-            inner[0] += seconds
+            passes.append((seconds, kwargs["input_ids"].shape[1]))
             return out
 
-        def timed_decode(decoder: Decoder) -> Any:
-            rows, inner[0] = len(decoder._live), 0.0
-            seconds, ended = self._timed(lambda: decode(decoder))
-            self.steps.append((seconds, inner[0], rows))
+        def timed_step(decoder: Decoder, waiting: Any) -> Any:
+            passes.clear()
+            seconds, ended = self._timed(lambda: step(decoder, waiting))
+            if len(passes) == 1 and passes[0][1] == 1:  # others compute prompts
+                self.steps.append((seconds, passes[0][0]))
             return ended
 
-        Decoder._decode, model.forward = timed_decode, timed_forward
-        try:
+        with (
+            mock.patch.object(Decoder, "step", timed_step),
+            mock.patch.object(model, "forward", timed_forward),
+        ):
             yield
-        finally:
-            Decoder._decode = decode
-            del model.forward
 
     def _timed(self, function: Callable[[], Any]) -> tuple[float, Any]:
         self._wait()

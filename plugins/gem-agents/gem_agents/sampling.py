@@ -19,8 +19,8 @@ __all__ = ["RowRNG", "uniforms"]
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
-_AHEAD = 32
-"""Random numbers of a row that are copied to the device together."""
+_AHEAD = np.arange(32, dtype=np.uint64)
+"""The next random numbers of a row, which are copied to the device together."""
 
 
 def uniforms(
@@ -56,8 +56,8 @@ class RowRNG:
         self, requests: Sequence[Request], seeds: Sequence[int], counts: Sequence[int], device: Any
     ) -> None:
         self._device = device
-        self._seeds = np.array(seeds, dtype=np.uint64)[:, None]
-        self._counts = np.array(counts, dtype=np.uint64)[:, None]
+        self._seeds = np.array(seeds, dtype=np.uint64)
+        self._counts = np.array(counts, dtype=np.uint64)
         self._ahead: list[torch.Tensor] = []
         temperatures = [request.temperature for request in requests]
         self._all_greedy = not any(temperatures)
@@ -110,7 +110,8 @@ class RowRNG:
     def _uniform(self) -> torch.Tensor:
         """Return the next random number of each row, (rows, 1)."""
         if not self._ahead:  # a copy to the device waits for it
-            numbers = uniforms(self._seeds, self._counts + np.arange(_AHEAD, dtype=np.uint64))
-            self._ahead = list(torch.from_numpy(numbers).to(self._device).split(1, -1))[::-1]
-            self._counts += np.uint64(_AHEAD)
+            counts: npt.NDArray[np.uint64] = self._counts[:, None] + _AHEAD
+            numbers = torch.from_numpy(uniforms(self._seeds[:, None], counts))
+            self._ahead = list(numbers.to(self._device).split(1, -1))[::-1]
+            self._counts += np.uint64(len(_AHEAD))
         return self._ahead.pop()

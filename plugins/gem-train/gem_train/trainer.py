@@ -113,7 +113,7 @@ class Trainer:
             compile_options=config.compile,
         )
         self._learner = Learner(self.policy, algorithm, loss, config, shapers)
-        self._sampling = Sampling(self.policy, config, folder / "adapters", make_agent)
+        self._sampling = Sampling(self.policy, config, folder / "engine", make_agent)
         self._collector = Collector(
             sources,
             self._sampling.make_agent,
