@@ -41,7 +41,7 @@ from gem_train.failed_episodes import FailedEpisodes
 from gem_train.health import Health
 from gem_train.interrupts import DeferredInterrupt, sigterm_as_sigint
 from gem_train.learner import Learner, LearnResult
-from gem_train.metrics import open_writers, rollout_metrics, speed_metrics
+from gem_train.metrics import open_writers, peak_memory, rollout_metrics, speed_metrics
 from gem_train.parts import make_part, parts_of
 from gem_train.plots import plot_run
 from gem_train.policy import Policy
@@ -182,9 +182,10 @@ class Trainer:
         self._send_weights()
         if self.step == 0 and self.config.eval.every:
             self._writers.log(0, self._evaluation.evaluate(0, self._progress.note))
-        while self.step < self.config.steps:
+        self._is_over = self.step >= self.config.steps
+        while not self._is_over:
             self._take_step()
-            if self._is_due(self.config.checkpoint.every) and self.step < self.config.steps:
+            if self._is_due(self.config.checkpoint.every) and not self._is_over:
                 self._save_checkpoint()
 
     def _send_weights(self) -> None:
@@ -204,6 +205,8 @@ class Trainer:
             learned = time.perf_counter()
             metrics = rollout_metrics(trajectories) | result.metrics | self._sampling.metrics()
             metrics["train/episodes"] = float(len(learned_from))
+            notes = self._judge(metrics)
+            metrics["memory/peak_gib"] = peak_memory(self.policy.device) / 2**30
             metrics |= {"time/sample": sampled - started, "time/learn": learned - sampled}
             metrics |= speed_metrics(
                 trajectories,
@@ -219,7 +222,7 @@ class Trainer:
                         metrics |= self._evaluation.evaluate(self.step, self._progress.note)
             finally:
                 metrics["time/step"] = time.perf_counter() - started
-                self._log(metrics)
+                self._log(metrics, notes)
 
     def _learn(self, trajectories: list[Trajectory]) -> LearnResult:
         """Update the weights, and note the advantages in the turns, for ``gem-core view``."""
@@ -233,11 +236,23 @@ class Trainer:
         self.step += 1
         return result
 
-    def _log(self, metrics: dict[str, float]) -> None:
+    def _judge(self, metrics: dict[str, float]) -> list[str]:
+        """Decide whether the run is over; return what is to be said about the step."""
+        notes, stop_after = self._health.notes(metrics), self.config.stop_after
+        self._is_over = self.step >= self.config.steps
+        if stop_after and self._health.equal_steps >= stop_after and not self._is_over:
+            self._is_over = True
+            notes.append(
+                f"The run ends: there has been nothing to learn from for stop_after={stop_after} "
+                f"steps, because the episodes of each group have had the same return."
+            )
+        return notes
+
+    def _log(self, metrics: dict[str, float], notes: list[str]) -> None:
         self.metrics = metrics
         self._writers.log(self.step, metrics)
         self._progress.update(self.step, metrics)
-        for note in self._health.notes(metrics):
+        for note in notes:
             self._progress.note(f"Step {self.step}. {note}")
 
     def _collect(self) -> list[Trajectory]:
@@ -254,9 +269,7 @@ class Trainer:
 
     def _is_due(self, every: int, *, at_end: bool = False) -> bool:
         """Return whether an event that occurs every ``every`` steps is due after this step."""
-        return bool(every) and (
-            self.step % every == 0 or (at_end and self.step == self.config.steps)
-        )
+        return bool(every) and (self.step % every == 0 or (at_end and self._is_over))
 
     def _batch_of(self, trajectories: list[Trajectory], generator: torch.Generator) -> Batch:
         samples = transitions_of(trajectories, keep_failed=True)

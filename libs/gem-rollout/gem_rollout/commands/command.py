@@ -6,6 +6,7 @@ the keys that choose environments, tools, wrappers and agents are there in every
 is 1. After Ctrl-C it is 130. docs/authoring.md has an example.
 """
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -253,6 +254,8 @@ class HydraCommand(click.Command):
         return complete(self._grammar(), ctx.params.get("words") or (), start)
 
     def _run(self, words: tuple[str, ...], form: str, **flags: Any) -> int:
+        # Commands show progress themselves: transformers and the hub must not draw over it.
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
         with declared_by(self._keys), remembered(secrets_in({}, words)):
             try:
                 prints_config = flags["cfg"] or flags["info"]
