@@ -267,7 +267,8 @@ def test_an_engine_of_ones_own_samples_and_gets_the_weights_before_each_step(
     assert registry.list(ENGINES)
     monkeypatch.setitem(registry._specs[ENGINES.id], spec.id, spec)
     engine = {"id": name, "note": "mine"}
-    trainer = trainer_of(folder, tmp_path, steps=2, sampling={"engine": engine})
+    algo = {"id": "reinforce"}  # learns from equal returns too
+    trainer = trainer_of(folder, tmp_path, steps=2, algo=algo, sampling={"engine": engine})
     assert trainer.train()
     assert trainer._sampling.engine.sent == [("mine", step) for step in (0, 1, 2)]
     assert trainer.metrics["train/mean_sampler_gap"] < 1e-3

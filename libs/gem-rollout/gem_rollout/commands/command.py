@@ -254,8 +254,7 @@ class HydraCommand(click.Command):
         return complete(self._grammar(), ctx.params.get("words") or (), start)
 
     def _run(self, words: tuple[str, ...], form: str, **flags: Any) -> int:
-        # Commands show progress themselves: transformers and the hub must not draw over it.
-        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+        _silence_bars()
         with declared_by(self._keys), remembered(secrets_in({}, words)):
             try:
                 prints_config = flags["cfg"] or flags["info"]
@@ -444,3 +443,10 @@ def check_values(model: type[K], config: Mapping[str, Any]) -> K:
         return model.model_validate(own)
     except pydantic.ValidationError as error:
         raise unusable(describe_validation_error(error)) from error
+
+
+def _silence_bars() -> None:
+    """Let no progress bars of transformers and the hub be drawn over those of the command."""
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # read when they are imported
+    if (imported := sys.modules.get("transformers.utils.logging")) is not None:
+        imported.disable_progress_bar()
