@@ -24,6 +24,7 @@ SUITES = {
     "real-model": "a pretrained language model before and after training (7 minutes on a GPU)",
     "ray": "Ray actors: costs of a step, environments that sleep, nodes that are killed",
     "rollouts": "engines that play many episodes at the same time against an endpoint",
+    "sampling": "what a local sampler adds to the forward passes of its model",
     "serve": "the server of environments: CPU a step, idle sessions, lost connections",
     "soak": "the server of environments through restarts: lost episodes, and what stays open",
     "tau": "dialogues over a database: import, resets, episodes, digests, memory",

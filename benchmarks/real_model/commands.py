@@ -117,7 +117,7 @@ def commands(
         *(f"precision={sizes.precision}", f"device={device}", f"steps={sizes.steps}"),
         *(f"rollout.episodes={sizes.episodes}", f"rollout.concurrency={sizes.episodes}"),
         *("optim.lr=1e-5", "checkpoint.every=20", "checkpoint.keep=1"),
-        *("log.trajectories_every=20", "log.plot=false"),
+        *("log.trajectories_every=20", "log.plot=false", f"stop_after={sizes.equal_steps}"),
     )
     yield "training", Command(own / "train", words)
     yield "trained", _evaluated(task, sizes, made_model(own / "train"), device, own / "eval")

@@ -68,8 +68,7 @@ class SlotKVCache(Cache):  # type: ignore[misc]  # transformers has no types
         if not self._stores or not targets:
             return
         device = self._stores[0][0].device
-        into = torch.tensor(targets, device=device)
-        out_of = torch.tensor(sources, device=device)
+        into, out_of = torch.tensor([[*targets], [*sources]], device=device)
         for store in self._stores:
             for tensor in store:
                 cut = tensor[:, :width]
@@ -223,11 +222,11 @@ class CachedForward:
             lengths: Number of cached tokens before it.
             images: The images of each sequence; empty if there are none.
         """
-        self._shifts = self._tensor([0 if one is None else one.shift for one in images])
         count, self._width = len(tokens), max(lengths)
         self.cache.reserve(count, self._width + 1)
-        self._tokens = self._tensor(tokens)[:, None]
-        self._positions = self._tensor(lengths)[:, None]
+        shifts = [0 if one is None else one.shift for one in images] or [0] * count
+        columns = self._tensor([*zip(tokens, lengths, shifts, strict=True)])
+        self._tokens, self._positions, self._shifts = columns.split(1, -1)
         self._begin_masks()
 
     def _begin_masks(self) -> None:
@@ -255,7 +254,7 @@ class CachedForward:
         written = self._starts + self._positions[:, 0]
         masks = {kind: mask[..., :width] for kind, mask in self._open.items()}
         self.cache.set_targets(slice(len(self._rows)), width, written)
-        return self._logits(self._tokens, self._shifted(self._positions), masks)
+        return self._logits(self._tokens, self._positions + self._shifts, masks)
 
     def _axes(self, positions: torch.Tensor, images: Sequence[PromptImages | None]) -> torch.Tensor:
         """Return the positions of tokens of prompts by their indices, with axes if it has them."""
@@ -266,10 +265,6 @@ class CachedForward:
             for index, one in zip(positions, images, strict=True)
         ]
         return torch.stack(rows, dim=1)
-
-    def _shifted(self, positions: torch.Tensor) -> torch.Tensor:
-        """Return the positions of sampled tokens by their indices."""
-        return positions + self._shifts[:, None] if len(self._shifts) else positions
 
     def _uncover(self) -> None:
         """Let each row attend to its newest position, and no longer to those outside its window."""

@@ -42,6 +42,7 @@ class MutableModel:
         """Version of the weights, set by whoever updates them; None if unknown."""
         self._generation = 0
         self._identity: list[tuple[int, int]] = []
+        self._heads: list[torch.Tensor] = []
         self._numbers = torch.empty(0)
         self._modules: list[Any] = []
 
@@ -51,10 +52,12 @@ class MutableModel:
         parameters = list(self._model.parameters())
         self._counted = [one for one in parameters if not one.is_inference()]
         identity = [(id(one), one.data_ptr()) for one in parameters]
+        if is_new := identity != self._identity:
+            self._identity, self._heads = identity, [_head(one) for one in parameters]
         device = parameters[0].device
-        numbers = torch.cat([one.detach().flatten()[:_COMPARED].to(device) for one in parameters])
-        if identity != self._identity or not torch.equal(numbers, self._numbers):
-            self._identity, self._numbers = identity, numbers
+        numbers = torch.cat([one.to(device) for one in self._heads])
+        if is_new or not torch.equal(numbers, self._numbers):
+            self._numbers = numbers
             self._generation += 1
 
     @contextmanager
@@ -126,3 +129,9 @@ class MutableModel:
             return False
         tolerance = torch.finfo(expected.dtype).eps ** 0.5
         return bool((found - expected).abs().max() <= tolerance * expected.abs().max())
+
+
+def _head(parameter: torch.Tensor) -> torch.Tensor:
+    """Return a view of the first numbers of a parameter."""
+    row = torch.atleast_1d(parameter.detach())
+    return row[(0,) * (row.dim() - 1)][:_COMPARED]

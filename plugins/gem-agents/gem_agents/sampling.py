@@ -19,6 +19,8 @@ __all__ = ["RowRNG", "uniforms"]
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
+_AHEAD = np.arange(32, dtype=np.uint64)
+"""The next random numbers of a row, which are copied to the device together."""
 
 
 def uniforms(
@@ -53,22 +55,25 @@ class RowRNG:
     def __init__(
         self, requests: Sequence[Request], seeds: Sequence[int], counts: Sequence[int], device: Any
     ) -> None:
-        def column(values: list[Any]) -> torch.Tensor:
-            return torch.tensor(values, device=device)[:, None]
-
         self._device = device
         self._seeds = np.array(seeds, dtype=np.uint64)
         self._counts = np.array(counts, dtype=np.uint64)
-        greedy = [request.temperature == 0 for request in requests]
-        self._all_greedy = all(greedy)
-        self._greedy = column(greedy) if any(greedy) else None
-        self._temperature = self._scaled = None
-        if any(request.temperature not in {0, 1} for request in requests):
-            self._temperature = column([request.temperature or 1.0 for request in requests])
-            self._scaled = column([request.scaled_logprobs for request in requests])
+        self._ahead: list[torch.Tensor] = []
+        temperatures = [request.temperature for request in requests]
+        self._all_greedy = not any(temperatures)
+        self._some_greedy = not all(temperatures)
+        self._has_temperature = bool({*temperatures} - {0, 1})
+        self._some_own = not all(request.scaled_logprobs for request in requests)
         cut = [row for row, request in enumerate(requests) if request.top_p < 1]
         self._cut = torch.tensor(cut, device=device) if cut else None
-        self._top_p = column([requests[row].top_p for row in cut]) if cut else None
+        columns = torch.tensor(
+            [
+                (one.temperature == 0, one.temperature or 1.0, one.scaled_logprobs, one.top_p)
+                for one in requests
+            ],
+            device=device,
+        )
+        self._greedy, self._temperature, self._scaled, self._top_p = columns.split(1, -1)
 
     def sample(self, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return a token for each row and its log-probability in nats, both (rows, 1).
@@ -77,28 +82,36 @@ class RowRNG:
             logits: Logits of the next token, (rows, vocabulary).
         """
         logits = logits.float()
-        own = scaled = logits.log_softmax(-1)
-        if self._temperature is not None:
-            scaled = (logits / self._temperature).log_softmax(-1)
-        tokens = logits.argmax(-1, keepdim=True) if self._greedy is not None else None
+        scaled = logits / self._temperature if self._has_temperature else logits
+        largest, tokens = scaled.max(-1, keepdim=True)
+        probabilities = scaled.softmax(-1)
+        log_sum = largest - probabilities.gather(-1, tokens).log()
         if not self._all_greedy:
-            drawn = self._drawn(scaled.exp())
-            tokens = drawn if tokens is None else torch.where(self._greedy, tokens, drawn)
-        self._counts += np.uint64(1)
-        logprobs = own.gather(-1, tokens)
-        if self._scaled is not None:
-            logprobs = torch.where(self._scaled, scaled.gather(-1, tokens), logprobs)
+            drawn = self._drawn(probabilities)
+            tokens = torch.where(self._greedy > 0, tokens, drawn) if self._some_greedy else drawn
+        logprobs = scaled.gather(-1, tokens) - log_sum
+        if self._has_temperature and self._some_own:
+            own = logits.gather(-1, tokens) - logits.logsumexp(-1, keepdim=True)
+            logprobs = torch.where(self._scaled > 0, logprobs, own)
         return tokens, logprobs
 
     def _drawn(self, probabilities: torch.Tensor) -> torch.Tensor:
         """Sample by inverting the cumulative distribution of each row at a uniform number."""
         if self._cut is not None:
             some, order = probabilities[self._cut].sort(-1, descending=True)
-            some = some * (some.cumsum(-1) - some < self._top_p)
+            some = some * (some.cumsum(-1) - some < self._top_p[self._cut])
             kept = torch.zeros_like(some).scatter_(-1, order, some)
             probabilities = probabilities.index_copy(0, self._cut, kept)
         sums = probabilities.cumsum(-1)
-        uniform = torch.from_numpy(uniforms(self._seeds, self._counts)).to(self._device)
         # The first larger sum belongs to a token of positive probability; with NaN there is none.
-        tokens = torch.searchsorted(sums, uniform[:, None] * sums[:, -1:], right=True)
+        tokens = torch.searchsorted(sums, self._uniform() * sums[:, -1:], right=True)
         return tokens.clamp_(max=sums.shape[-1] - 1)
+
+    def _uniform(self) -> torch.Tensor:
+        """Return the next random number of each row, (rows, 1)."""
+        if not self._ahead:  # a copy to the device waits for it
+            counts: npt.NDArray[np.uint64] = self._counts[:, None] + _AHEAD
+            numbers = torch.from_numpy(uniforms(self._seeds[:, None], counts))
+            self._ahead = list(numbers.to(self._device).split(1, -1))[::-1]
+            self._counts += np.uint64(len(_AHEAD))
+        return self._ahead.pop()

@@ -18,7 +18,7 @@ from gem_rollout.tokens.text import TokenText
 
 __all__ = ["VllmEngine"]
 
-_OURS = ("model", "enable_lora", "logprobs_mode", "generation_config")
+_OURS = ("model", "logprobs_mode", "generation_config")
 """Arguments of the engine that this class sets."""
 _CLOSE_SECONDS = 30.0
 """vLLM waits for its processes, and kills those that do not end."""
@@ -32,7 +32,8 @@ class VllmEngine:
         tokenizer: Its tokenizer.
         end_ids: Tokens that end a reply; None for the tokenizer's.
         options: Arguments of ``vllm.AsyncEngineArgs``, such as ``gpu_memory_utilization``,
-            ``max_model_len`` or ``max_lora_rank``.
+            ``max_model_len`` or ``max_lora_rank``. Adapters can be used unless ``enable_lora`` is
+            false; the weights can be replaced if it is.
 
     Raises:
         ConfigError: vLLM is not installed, or an option contradicts what training needs.
@@ -49,7 +50,7 @@ class VllmEngine:
         options = dict(options or {})
         if wrong := [name for name in _OURS if name in options]:
             raise ConfigError(
-                f"The options of vLLM cannot have {', '.join(wrong)}: adapters are enabled, "
+                f"The options of vLLM cannot have {', '.join(wrong)}: "
                 f"log-probabilities are those after temperature (processed_logprobs), and defaults "
                 f"of the model's generation_config.json are not used."
             )
@@ -58,8 +59,8 @@ class VllmEngine:
             from vllm.lora.request import LoRARequest  # noqa: PLC0415
         except ImportError as error:
             raise ConfigError(
-                f"sampling.engine=vllm needs vLLM in this process ({error}): pip install vllm, or "
-                f"start a server and set sampling.server."
+                f"vLLM in this process is not installed ({error}): pip install vllm, or start a "
+                f"server and give its base_url; in training, set sampling.engine.server."
             ) from error
         self.tokenizer = tokenizer
         self.version: int | None = None
@@ -71,10 +72,9 @@ class VllmEngine:
         self._adapters: Any = None
         arguments = vllm.AsyncEngineArgs(
             model=model,
-            enable_lora=True,
             logprobs_mode="processed_logprobs",
             generation_config="vllm",
-            **options,
+            **{"enable_lora": True, **options},
         )
         try:
             self._engine = self._loop.run(self._start(arguments))
@@ -147,6 +147,24 @@ class VllmEngine:
             path: The folder that peft wrote.
         """
         self._adapters = self._lora_request(name, next(self._numbers), path)
+
+    def use_weights(self, path: str) -> None:
+        """Sample with other weights from now on, which vLLM loads in place of its own.
+
+        Args:
+            path: A folder with a model of the same architecture, as transformers writes it.
+
+        Raises:
+            ClosedError: The engine was closed.
+            RuntimeError: A reply that is still being sampled would mix both weights.
+        """
+        self._lifetime.check()
+        self._loop.run(self._reload(path))
+
+    async def _reload(self, path: str) -> None:
+        await self._engine.collective_rpc("reload_weights", kwargs={"weights_path": path})
+        if not await self._engine.reset_prefix_cache():  # keys and values of the old weights
+            raise RuntimeError("vLLM is still sampling, and keeps the cache of the old weights.")
 
     def close(self) -> None:
         """End the engine; may be called twice. It waits at most some 40 seconds."""

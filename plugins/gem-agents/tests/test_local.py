@@ -314,3 +314,12 @@ class TestParameters:
         agent.reset(gem_core.make(GAME))
         generation = asyncio.run(agent.act("x", {})).generation
         assert generation.prompt_tokens + generation.completion_tokens <= 64
+
+
+@pytest.mark.slow
+def test_a_command_shows_no_progress_bars_of_transformers(tmp_path):
+    words = (GAME, "agent=transformers", "agent.transformers.max_new_tokens=2", "episodes=1")
+    model = f"agent.transformers.model={save_tiny_model(tmp_path / 'tiny')}"
+    done = gem("run", *words, model, cwd=tmp_path, env={"HF_HUB_OFFLINE": "1"})
+    assert done.returncode == 0, done.stderr
+    assert "Loading weights" not in done.stderr

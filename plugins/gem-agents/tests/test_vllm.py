@@ -136,6 +136,7 @@ class Engine:
 
     def __init__(self, arguments):
         self.arguments, self.asked, self.loops = arguments, [], set()
+        self.called, self.is_idle = [], True
         self.model_config = types.SimpleNamespace(max_model_len=64)
         Engine.made.append(self)
 
@@ -155,6 +156,14 @@ class Engine:
                 token_ids=ids, logprobs=logprobs, finish_reason="stop" if count == 3 else None
             )
             yield types.SimpleNamespace(outputs=[reply])
+
+    async def collective_rpc(self, method, *, args=(), kwargs=None):
+        self.loops.add(asyncio.get_running_loop())
+        self.called.append((method, kwargs))
+
+    async def reset_prefix_cache(self):
+        self.called.append(("reset_prefix_cache", None))
+        return self.is_idle
 
     def shutdown(self):
         pass
@@ -208,12 +217,33 @@ def test_the_engine_samples_in_a_loop_of_its_own_with_the_newest_adapters(vllm):
         engine.close()
 
 
+def test_all_weights_are_loaded_in_place_and_the_cache_of_the_old_ones_is_dropped(vllm):
+    options = {"enable_lora": False}
+    engine = VllmEngine("base", tokenizer=make_tiny_tokenizer(), options=options)
+    try:
+        made = Engine.made[-1]
+        assert made.arguments["enable_lora"] is False
+        engine.use_weights("/weights/1")
+        ask(engine)
+        assert made.called == [
+            ("reload_weights", {"weights_path": "/weights/1"}),
+            ("reset_prefix_cache", None),
+        ]
+        assert made.asked[0][3] is None
+        assert len(made.loops) == 1
+        made.is_idle = False
+        with pytest.raises(RuntimeError, match="still sampling"):
+            engine.use_weights("/weights/2")
+    finally:
+        engine.close()
+
+
 def test_options_that_contradict_training_are_refused_and_missing_vllm_is_reported(
     vllm, monkeypatch
 ):
-    for name in ("logprobs_mode", "model", "enable_lora", "generation_config"):
+    for name in ("logprobs_mode", "model", "generation_config"):
         with pytest.raises(ConfigError, match=name):
             VllmEngine("base", tokenizer=make_tiny_tokenizer(), options={name: "x"})
     monkeypatch.setitem(sys.modules, "vllm", None)
-    with pytest.raises(ConfigError, match=r"sampling\.server"):
+    with pytest.raises(ConfigError, match=r"sampling\.engine\.server"):
         VllmEngine("base", tokenizer=make_tiny_tokenizer())

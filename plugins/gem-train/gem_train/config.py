@@ -68,24 +68,23 @@ class SamplingConfig(_Part):
     """The system message."""
     history: Literal["auto", "agent", "env"] = "auto"
     """Whether the agent or the environment shows earlier turns; see the agent ``transformers``."""
-    kv_tokens: int | None = Field(default=None, ge=1)
-    """Most tokens of the KV cache, padding included: the responses that began last wait while there
-    is no room. Null for no limit."""
     stop: list[str] = []
     """Texts that end a response, such as the end of a tool call."""
     template: dict[str, Any] = {}
     """Additional variables for the chat template."""
     cut_is_invalid: bool = True
     """Replace a response that was cut at its token limit by an invalid action."""
-    engine: Literal["transformers", "vllm"] = "transformers"
-    """What samples: the model that learns, or vLLM, which gets the adapters before each step."""
-    server: str | None = None
-    """Base URL of a vLLM server, including /v1; null for vLLM in this process."""
-    vllm: dict[str, Any] = {}
-    """Arguments of vLLM's engine in this process: sampling.vllm.gpu_memory_utilization=0.4."""
+    engine: dict[str, Any] = {"id": "transformers"}
+    """What samples: an id, or module:NAME. sampling.engine.id=ID beside sampling.engine.NAME=VALUE
+    sets parameters."""
     max_gap: float | None = Field(default=0.1, gt=0)
     """Largest mean difference between the log-probabilities of sampler and learner in nats; above
     it the run stops before the update. Null for no limit."""
+
+    @pydantic.field_validator("engine", mode="before")
+    @classmethod
+    def _named(cls, engine: Any) -> Any:
+        return {"id": engine} if isinstance(engine, str) else engine
 
 
 class LossConfig(_Part):
@@ -220,6 +219,9 @@ class TrainConfig(_Part):
     """Recompute activations in the backward pass to save memory."""
     steps: int = Field(default=100, ge=1)
     """Number of steps; each collects episodes and learns from them."""
+    stop_after: int = Field(default=0, ge=0)
+    """End the run, as if it had no more steps, after this number of consecutive steps in which all
+    episodes of every group had the same return, or no advantage differed from 0; 0 for never."""
     seed: int = Field(default=0, ge=0)
     """Seed of all random draws."""
     algo: dict[str, Any] = {"id": "rebn"}
@@ -245,7 +247,6 @@ class TrainConfig(_Part):
     def _check(self) -> Self:
         if "id" not in self.algo:
             raise ValueError("algo needs an id, such as algo=rebn")
-        self._check_sampler()
         size = self.rollout.group_size
         if size is not None and self.rollout.episodes % size:
             raise ValueError(
@@ -253,24 +254,3 @@ class TrainConfig(_Part):
                 f"rollout.group_size ({size})"
             )
         return self
-
-    def _check_sampler(self) -> None:
-        """Refuse contradictions in the choice of the sampler."""
-        sampling = self.sampling
-        is_vllm = sampling.engine == "vllm"
-        contradictions = {
-            "sampling.server and sampling.vllm need sampling.engine=vllm": not is_vllm
-            and (sampling.server is not None or sampling.vllm),
-            "sampling.engine=vllm receives adapters only: set lora, such as lora.r=16": is_vllm
-            and self.lora is None,
-            "sampling.vllm has arguments of vLLM in this process; those of a server belong to its "
-            "command line": sampling.server is not None and sampling.vllm,
-            "sampling.top_p below 1 contradicts sampling.engine=vllm: its log-probabilities would "
-            "be those of the most likely tokens alone, and the learner's are of all tokens": is_vllm
-            and sampling.top_p < 1,
-            "sampling.kv_tokens is for sampling.engine=transformers; vLLM has its own "
-            "limits": is_vllm and sampling.kv_tokens is not None,
-        }
-        for message, is_there in contradictions.items():
-            if is_there:
-                raise ValueError(message)

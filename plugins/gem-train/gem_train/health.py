@@ -118,6 +118,11 @@ class Health:
                 found.append(text + _example(sign, trajectories))
         return found
 
+    @property
+    def equal_steps(self) -> int:
+        """Number of latest steps in which groups had equal returns, or the gradient was 0."""
+        return max(self._counts["groups"], self._counts["gradient"])
+
     def state_dict(self) -> dict[str, Any]:
         """Return the state for a checkpoint."""
         return {"first": self._first, "counts": self._counts}

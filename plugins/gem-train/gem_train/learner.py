@@ -12,6 +12,7 @@
 """
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -114,9 +115,12 @@ class Learner:
             batch = self._prepared(batch)
             advantages_N, advantages_S_L = self._advantages(batch)
             targets_N = None if self.critic is None else self.algorithm.targets(batch)
-            for rows in self._minibatches(batch, generator):
+            updates = [
                 self._update(batch, rows, advantages_S_L, targets_N, meter)
+                for rows in self._minibatches(batch, generator)
+            ]
         metrics = meter.metrics() | metrics_of(batch, advantages_N, targets_N)
+        metrics["train/updates"] = float(sum(updates))
         return LearnResult(metrics, advantages_N.tolist())
 
     def _prepared(self, batch: Batch) -> Batch:
@@ -158,8 +162,8 @@ class Learner:
         advantages_S_L: torch.Tensor,
         targets_N: torch.Tensor | None,
         meter: Meter,
-    ) -> None:
-        """Make one update with some of the rows."""
+    ) -> bool:
+        """Make one update with some of the rows; return False if none of them has a gradient."""
         part, loss = batch.select(rows), self.config.loss
         weights_N = loss_weights(
             part,
@@ -169,6 +173,9 @@ class Learner:
         )
         turns = max(1, int(part.chosen[part.states()[2]].sum()))
         kept = self._rows_with_gradient(part, advantages_S_L[rows])
+        if not len(kept):
+            self._skip(meter)
+            return False
         part, rows = part.select(kept), rows[kept]
         self.optimizer.zero_grad(set_to_none=True)
         total = 0.0
@@ -185,6 +192,16 @@ class Learner:
             raise DivergedError(f"The loss is {total}. {_DIVERGED}")
         self._check_gap(meter)
         self._apply(total, meter)
+        return True
+
+    def _skip(self, meter: Meter) -> None:
+        """Count an update that is not made, because its gradient is 0."""
+        meter.add("train/lr", self.schedule.get_last_lr()[0])
+        with warnings.catch_warnings():  # torch expects a step of the optimiser before
+            warnings.simplefilter("ignore", UserWarning)
+            self.schedule.step()
+        for name in ("train/loss", "train/grad_norm"):
+            meter.add(name, 0.0)
 
     def _check_gap(self, meter: Meter) -> None:
         """Raise if the sampler samples from another policy than the one that learns."""
@@ -200,8 +217,7 @@ class Learner:
         """Return the indices of the rows that contribute to the gradient.
 
         A row whose advantages are all 0, as in a group of equal returns, has no gradient, unless
-        the loss has other terms. If no row has one, the first is returned: the optimiser still
-        takes its step, with gradients of 0.
+        the loss has other terms.
         """
         loss = self.config.loss
         has_other_terms = self.critic is not None or loss.kl > 0 or loss.entropy > 0
@@ -209,7 +225,7 @@ class Learner:
             return torch.arange(len(part.ids), device=part.ids.device)
         width = part.ids.shape[1]
         (rows,) = torch.where(((advantages_S_L[:, :width] != 0) & part.mask).any(-1))
-        return rows if len(rows) else part.mask.any(-1).nonzero()[:1, 0]
+        return rows
 
     def _apply(self, total: float, meter: Meter) -> None:
         limit = self.config.optim.max_grad_norm

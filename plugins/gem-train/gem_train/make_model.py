@@ -119,10 +119,6 @@ def _make(job: Job[ModelKeys]) -> None:
     """Make a small model with random weights, and a tokenizer for some environments."""
     keys, out = job.keys, job.folder
     _check_free(out, overwrite=keys.overwrite)
-    if importlib.util.find_spec("transformers") is not None:
-        import transformers  # noqa: PLC0415 - optional, and takes seconds
-
-        transformers.utils.logging.disable_progress_bar()
     base, factories = SIZES[keys.size], env_factories(job.config)
     info = make_model(
         out,

@@ -13,7 +13,7 @@ from gem_core.resolve import resolve
 from gem_core.specs import Kind, Spec
 from gem_train.algorithm import Algorithm
 from gem_train.config import TrainConfig
-from gem_train.specs import ALGORITHMS, FILTERS, LOSSES, SHAPERS
+from gem_train.specs import ALGORITHMS, ENGINES, FILTERS, LOSSES, SHAPERS
 
 __all__ = ["Parts", "make_algorithm", "make_part", "parts_of"]
 
@@ -87,11 +87,14 @@ class Parts(NamedTuple):
 def parts_of(config: TrainConfig) -> Parts:
     """Make the parts of a configuration; it raises as ``make_part`` does.
 
+    The engine is looked up, but made only with the policy.
+
     Raises:
         ConfigError: A part is not of its kind.
     """
     if importlib.util.find_spec("torch") is None:
         raise ConfigError("Training needs torch: pip install gem-train[torch].")
+    resolve(ENGINES, config.sampling.engine)
     algorithm = make_algorithm(**config.algo)
     loss_id = config.loss.id or algorithm.loss
     loss = make_part(LOSSES, {"id": loss_id, **(config.loss.model_extra or {})})

@@ -3,7 +3,7 @@
 from gem_core import hookimpl
 from gem_core.registry import Registry
 from gem_core.specs import COMMANDS, Spec
-from gem_train.specs import ALGORITHMS, CURRICULA, FILTERS, LOSSES, SHAPERS, WRITERS
+from gem_train.specs import ALGORITHMS, CURRICULA, ENGINES, FILTERS, LOSSES, SHAPERS, WRITERS
 
 __all__ = ["gem_register"]
 
@@ -36,6 +36,10 @@ _SHAPERS = {
     "overlong": ("Overlong", "a penalty for responses near a limit of length (DAPO)"),
     "kl": ("KLPenalty", "a penalty for the distance to the initial model"),
 }
+_ENGINES = {
+    "transformers": ("TransformersEngine", "the model that learns, in this process"),
+    "vllm": ("VllmEngine", "vLLM, on a server or in this process"),
+}
 _WRITERS = {
     "csv": ("csv_file:CsvWriter", "", "metrics.csv in the run's folder"),
     "tensorboard": ("tensorboard:TensorBoardWriter", "tensorboard", "event files of TensorBoard"),
@@ -55,6 +59,7 @@ def gem_register(registry: Registry) -> None:
         (ALGORITHMS, "algorithms.", _ALGORITHMS),
         (LOSSES, "loss:", _LOSSES),
         (CURRICULA, "curriculum:", _CURRICULA),
+        (ENGINES, "engines:", _ENGINES),
         (FILTERS, "filters:", _FILTERS),
         (SHAPERS, "shapers:", _SHAPERS),
     ):

@@ -105,12 +105,10 @@ def _train(job: Job[SFTKeys]) -> int:
         if importlib.util.find_spec(needed) is None:
             raise ConfigError(f"Training needs {needed}: pip install gem-train[torch].")
     import torch  # noqa: PLC0415 - takes seconds, and --help does not need it
-    import transformers  # noqa: PLC0415 - takes seconds
 
     from gem_train.policy import Policy  # noqa: PLC0415 - needs torch
     from gem_train.sft import sft  # noqa: PLC0415 - needs torch
 
-    transformers.utils.logging.disable_progress_bar()
     torch.manual_seed(own.seed)  # for the initial weights of adapters
     old = None if keys.trajectories is None else Run.open(keys.trajectories)
     sources = env_sources(job.config) if old is None else {}

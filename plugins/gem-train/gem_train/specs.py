@@ -1,4 +1,4 @@
-"""The kinds of specs of training: algorithms, losses, curricula, filters, shapers and writers.
+"""The kinds of specs of training: algorithms, losses, engines, curricula, filters, and so on.
 
 Our own and those of other plugins are registered in the same way. An entry point is called with the
 configured parameters and returns the object. Where an id is expected, ``module:NAME`` works too.
@@ -7,7 +7,7 @@ Plugins import this module when they are loaded, so it imports nothing heavy.
 
 from gem_core.specs import Kind, Spec
 
-__all__ = ["ALGORITHMS", "CURRICULA", "FILTERS", "LOSSES", "SHAPERS", "WRITERS"]
+__all__ = ["ALGORITHMS", "CURRICULA", "ENGINES", "FILTERS", "LOSSES", "SHAPERS", "WRITERS"]
 
 _CHECKS = "gem_train.checks"
 ALGORITHMS: Kind[Spec] = Kind(
@@ -58,6 +58,15 @@ SHAPERS: Kind[Spec] = Kind(
     check=f"{_CHECKS}:check_shaper",
 )
 """Entry points return a ``gem_train.shapers.RewardShaper``."""
+ENGINES: Kind[Spec] = Kind(
+    id="engines",
+    name="engine",
+    description="what samples in training",
+    given=3,
+    by_entry_point=True,
+)
+"""Entry points take ``(policy, config, folder)``, then their parameters, and return a
+``gem_train.engines.Engine``."""
 WRITERS: Kind[Spec] = Kind(
     id="writers",
     name="writer",

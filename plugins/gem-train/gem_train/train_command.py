@@ -102,11 +102,7 @@ def _train(job: Job[TrainKeys]) -> int:
     own = {name: getattr(job.keys, name) for name in TrainConfig.model_fields}
     sources = env_sources(config)
     parts_of(TrainConfig(**own))  # mistakes are reported before the folder is made
-    import transformers  # noqa: PLC0415 - takes seconds
-
     from gem_train.trainer import Trainer  # noqa: PLC0415 - needs torch
-
-    transformers.utils.logging.disable_progress_bar()  # of loading weights
 
     run = _open(job, list(sources))
     console = Terminal(stderr=True)
@@ -176,7 +172,18 @@ def _open(job: Job[TrainKeys], envs: list[str]) -> Run:
 
 
 _MAY_CHANGE = (
-    *("steps", "device", "threads", "log", "checkpoint", "eval", "out", "resume", "agent"),
+    *(
+        "steps",
+        "stop_after",
+        "device",
+        "threads",
+        "log",
+        "checkpoint",
+        "eval",
+        "out",
+        "resume",
+        "agent",
+    ),
     *("executor", "progress"),
 )
 """Keys that may change when a run is continued."""

@@ -42,7 +42,13 @@ from gem_train.failed_episodes import FailedEpisodes
 from gem_train.health import Health
 from gem_train.interrupts import DeferredInterrupt, sigterm_as_sigint
 from gem_train.learner import Learner, LearnResult
-from gem_train.metrics import open_writers, rollout_metrics, speed_metrics, staleness_metrics
+from gem_train.metrics import (
+    open_writers,
+    peak_memory,
+    rollout_metrics,
+    speed_metrics,
+    staleness_metrics,
+)
 from gem_train.parts import make_part, parts_of
 from gem_train.plots import plot_run
 from gem_train.policy import Policy
@@ -113,7 +119,7 @@ class Trainer:
         )
         set_threads(self.policy.model, config.threads)
         self._learner = Learner(self.policy, algorithm, loss, config, shapers)
-        self._sampling = Sampling(self.policy, config, folder / "adapters", make_agent)
+        self._sampling = Sampling(self.policy, config, folder / "engine", make_agent)
         self._collector = Collector(
             sources,
             self._sampling.make_agent,
@@ -182,9 +188,10 @@ class Trainer:
         self._send_weights()
         if self.step == 0 and self.config.eval.every:
             self._writers.log(0, self._evaluation.evaluate(0, self._progress.note))
-        while self.step < self.config.steps:
+        self._is_over = self.step >= self.config.steps
+        while not self._is_over:
             self._take_step()
-            if self._is_due(self.config.checkpoint.every) and self.step < self.config.steps:
+            if self._is_due(self.config.checkpoint.every) and not self._is_over:
                 self._save_checkpoint()
 
     def _send_weights(self) -> None:
@@ -205,6 +212,8 @@ class Trainer:
             learned = time.perf_counter()
             metrics = rollout_metrics(trajectories) | result.metrics | self._sampling.metrics()
             metrics |= {**staleness, "train/episodes": float(len(learned_from))}
+            notes = self._judge(metrics, trajectories)
+            metrics["memory/peak_gib"] = peak_memory(self.policy.device) / 2**30
             metrics |= {"time/sample": sampled - started, "time/learn": learned - sampled}
             metrics |= speed_metrics(
                 trajectories,
@@ -220,7 +229,7 @@ class Trainer:
                         metrics |= self._evaluation.evaluate(self.step, self._progress.note)
             finally:
                 metrics["time/step"] = time.perf_counter() - started
-                self._log(metrics, trajectories)
+                self._log(metrics, notes)
 
     def _learn(self, trajectories: list[Trajectory]) -> LearnResult:
         """Update the weights, and note the advantages in the turns, for ``gem-core view``."""
@@ -234,11 +243,23 @@ class Trainer:
         self.step += 1
         return result
 
-    def _log(self, metrics: dict[str, float], trajectories: list[Trajectory]) -> None:
+    def _judge(self, metrics: dict[str, float], trajectories: list[Trajectory]) -> list[str]:
+        """Decide whether the run is over; return what is to be said about the step."""
+        notes, stop_after = self._health.notes(metrics, trajectories), self.config.stop_after
+        self._is_over = self.step >= self.config.steps
+        if stop_after and self._health.equal_steps >= stop_after and not self._is_over:
+            self._is_over = True
+            notes.append(
+                f"The run ends: there has been nothing to learn from for stop_after={stop_after} "
+                f"steps, because the episodes of each group have had the same return."
+            )
+        return notes
+
+    def _log(self, metrics: dict[str, float], notes: list[str]) -> None:
         self.metrics = metrics
         self._writers.log(self.step, metrics)
         self._progress.update(self.step, metrics)
-        for note in self._health.notes(metrics, trajectories):
+        for note in notes:
             self._progress.note(f"Step {self.step}. {note}")
 
     def _collect(self) -> list[Trajectory]:
@@ -255,9 +276,7 @@ class Trainer:
 
     def _is_due(self, every: int, *, at_end: bool = False) -> bool:
         """Return whether an event that occurs every ``every`` steps is due after this step."""
-        return bool(every) and (
-            self.step % every == 0 or (at_end and self.step == self.config.steps)
-        )
+        return bool(every) and (self.step % every == 0 or (at_end and self._is_over))
 
     def _batch_of(self, trajectories: list[Trajectory], generator: torch.Generator) -> Batch:
         samples = transitions_of(trajectories, keep_failed=True)

@@ -253,6 +253,29 @@ def test_gradients_of_zero_are_reported_in_the_run(folder, tmp_path):
     assert text_of(trainer).count("The gradient has been 0") == 1
 
 
+@pytest.mark.slow
+def test_a_run_ends_when_there_has_been_nothing_to_learn_from_for_long_enough(folder, tmp_path):
+    """As at its last step, it evaluates, writes the episodes and saves the model."""
+    trainer = shown(
+        trainer_of(
+            folder,
+            tmp_path,
+            steps=9,
+            stop_after=2,
+            progress="lines",
+            algo={"id": "grpo"},
+            eval={"every": 9, "episodes": 2},
+            sampling={"max_new_tokens": 1},  # every response is cut, and has the same reward
+        )
+    )
+    assert trainer.train()
+    assert trainer.step == 2
+    assert "nothing to learn from for stop_after=2 steps" in text_of(trainer)
+    assert trainer.metrics["train/updates"] == 0
+    assert [one.name for one in sorted((tmp_path / "eval").iterdir())] == ["000000", "000002"]
+    assert (tmp_path / "model").is_dir()
+
+
 @pytest.mark.parametrize("steps", [[], [3]])
 def test_a_run_without_a_checkpoint_does_not_say_that_it_has_one(tmp_path, steps):
     for step in steps:

@@ -7,15 +7,21 @@ import pytest
 import torch
 from models import batch_for, generator, learner_of, trainer_of, weights_of
 
-from gem_core.errors import ConfigError, EntryPointError, UnknownKwargError
+from gem_core.errors import ConfigError, EntryPointError, UnknownIdError, UnknownKwargError
+from gem_core.plugins import default_registry
+from gem_core.specs import Spec
 from gem_rollout.models.tiny_model import save_tiny_model
 from gem_train.algorithm import Algorithm
 from gem_train.algorithms.grpo import GRPO
 from gem_train.algorithms.rebn import REBN
+from gem_train.config import TrainConfig
+from gem_train.engines import TransformersEngine
 from gem_train.errors import FilteredOutError
 from gem_train.filters import EpisodeFilter
+from gem_train.parts import parts_of
 from gem_train.policy import Policy
 from gem_train.shapers import RewardShaper
+from gem_train.specs import ENGINES
 
 
 class PerToken(REBN):
@@ -50,6 +56,17 @@ class Shaped(REBN):
 class Negated(RewardShaper):
     def shape_rewards(self, batch):
         return -batch.reward
+
+
+class Shared(TransformersEngine):
+    """An engine that notes when it gets weights, with a parameter."""
+
+    def __init__(self, policy, config, folder, *, note):
+        super().__init__(policy, config, folder)
+        self.note, self.sent = note, []
+
+    def send_weights(self, step):
+        self.sent.append((self.note, step))
 
 
 class FirstGroup(EpisodeFilter):
@@ -238,3 +255,25 @@ def test_a_run_with_a_filter_resumes_bit_for_bit(folder, tmp_path):
     parts = trainer_of(folder, tmp_path / "parts", steps=3, resume=True, **options)
     parts.train()
     assert same(weights_of(whole.policy), weights_of(parts.policy))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["test_hooks:Shared", "acme_shared"])
+def test_an_engine_of_ones_own_samples_and_gets_the_weights_before_each_step(
+    folder, tmp_path, monkeypatch, name
+):
+    registry = default_registry()
+    spec = Spec(kind=ENGINES, id="acme_shared", entry_point=Shared)
+    assert registry.list(ENGINES)
+    monkeypatch.setitem(registry._specs[ENGINES.id], spec.id, spec)
+    engine = {"id": name, "note": "mine"}
+    algo = {"id": "reinforce"}  # learns from equal returns too
+    trainer = trainer_of(folder, tmp_path, steps=2, algo=algo, sampling={"engine": engine})
+    assert trainer.train()
+    assert trainer._sampling.engine.sent == [("mine", step) for step in (0, 1, 2)]
+    assert trainer.metrics["train/mean_sampler_gap"] < 1e-3
+
+
+def test_an_engine_that_is_not_there_is_reported_before_anything_is_made():
+    with pytest.raises(UnknownIdError, match="Did you mean 'transformers'"):
+        parts_of(TrainConfig(model="any", sampling={"engine": "transformer"}))

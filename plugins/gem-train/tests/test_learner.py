@@ -171,11 +171,24 @@ def test_every_algorithm_changes_the_weights(folder, algo):
     assert change(folder, algo=algo).abs().max() > 1e-5
 
 
-def test_equal_returns_in_every_group_change_nothing(policy):
+@pytest.mark.parametrize("kl", [0.0, 1e-30])
+def test_equal_returns_in_every_group_make_no_update_unless_the_loss_has_other_terms(policy, kl):
+    """Not even with the momentum of an earlier update; the schedule of the rate goes on."""
+    learner = learner_of(policy, "grpo", loss={"kl": kl}, optim={"schedule": "linear"}, steps=4)
+    learner.learn(batch_for(policy), generator())
     before = weights_of(policy)
-    learner_of(policy, "grpo").learn(batch_for(policy, reward=0.0), generator())
+    passes = []
+    body = policy.model.get_input_embeddings()
+    hook = body.register_forward_hook(lambda *_: passes.append(1))
+    metrics = learner.learn(batch_for(policy, reward=0.0, count=8), generator()).metrics
+    hook.remove()
     after = weights_of(policy)
-    assert all(torch.equal(after[name], before[name]) for name in before)
+    assert all(torch.equal(after[name], before[name]) for name in before) == (kl == 0)
+    assert metrics["train/updates"] == (kl > 0)
+    assert metrics["train/lr"] == pytest.approx(0.75e-3)
+    if kl == 0:
+        assert (metrics["train/loss"], metrics["train/grad_norm"]) == (0, 0)
+    assert learner.schedule.get_last_lr() == [pytest.approx(0.5e-3)]
 
 
 @pytest.mark.slow

@@ -8,12 +8,10 @@ from needs import needs
 from gem_agents.testing.endpoint_server import EndpointServer
 from gem_agents.testing.vllm_api import VllmApi
 from gem_core import make_agent
-from gem_core.errors import ConfigError, DataError
+from gem_core.errors import ConfigError, DataError, GemError
 from gem_rollout.models.tiny_model import save_tiny_model
-from gem_train.config import TrainConfig
 from gem_train.errors import SamplerGapError
 from gem_train.policy import Policy
-from gem_train.remote import AdapterSync
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +34,11 @@ def remote_of(folder, out, server, **config):
         out,
         algo={"id": "reinforce"},  # learns from equal returns too
         lora={"r": 4},
-        sampling={"engine": "vllm", "server": server.url, "temperature": 0.8, "max_gap": 1e-3},
+        sampling={
+            "engine": {"id": "vllm", "server": server.url},
+            "temperature": 0.8,
+            "max_gap": 1e-3,
+        },
         optim={"lr": 0.05},
         **config,
     )
@@ -51,14 +53,14 @@ def test_a_policy_learns_from_what_a_server_sampled_with_its_adapters(folder, se
     names = [name.rpartition("-")[2] for name in server.loads]
     assert names == ["000000", "000001", "000002", "000003"]
     assert list(server.loaded) == server.loads[-1:]
-    assert len(list((tmp_path / "run" / "adapters").iterdir())) == 1
+    assert len(list((tmp_path / "run" / "engine").iterdir())) == 1
     assert all(body["temperature"] == 0.8 for body in server.asked[2:])
 
 
 def test_a_server_that_keeps_old_adapters_ends_the_run_before_it_learns(folder, server, tmp_path):
     """As vLLM does with adapters that are loaded under an old name."""
     trainer = remote_of(folder, tmp_path / "run", server, steps=4, checkpoint={"every": 1})
-    sampler = trainer._sampling.model
+    sampler = trainer._sampling.engine.sampler
     use = sampler.use_adapters
     sampler.use_adapters = lambda name, path: None if server.loads else use(name, path)
     with pytest.raises(SamplerGapError, match=r"more than sampling\.max_gap=0\.001: .*not applied"):
@@ -80,30 +82,17 @@ def test_log_probabilities_of_another_temperature_are_refused_at_the_start(folde
 
 
 @pytest.mark.parametrize(
-    ("config", "text"),
+    ("sampling", "text"),
     [
-        ({"sampling": {"engine": "vllm"}}, "set lora"),
-        ({"sampling": {"server": "http://x/v1"}}, "need sampling.engine=vllm"),
-        ({"sampling": {"engine": "vllm", "top_p": 0.9}, "lora": {"r": 2}}, "contradicts"),
-        (
-            {
-                "sampling": {"engine": "vllm", "server": "http://x/v1", "vllm": {"seed": 1}},
-                "lora": {"r": 2},
-            },
-            "command line",
-        ),
-        ({"sampling": {"engine": "vllm", "kv_tokens": 9}, "lora": {"r": 2}}, "own limits"),
+        ({"engine": {"id": "vllm", "server": "http://x/v1"}}, "set lora"),
+        ({"engine": "vllm", "top_p": 0.9}, "contradicts"),
+        ({"engine": {"id": "vllm", "kv_tokens": 9}}, "kv_tokens"),
+        ({"engine": "vlm"}, "Did you mean 'vllm'"),
     ],
 )
-def test_contradictions_are_refused_with_the_configuration(config, text):
-    with pytest.raises(ValueError, match=text):
-        TrainConfig(model="base", **config)
-
-
-def test_a_model_without_adapters_is_refused(folder, tmp_path):
-    policy = Policy.load(folder, device="cpu")
-    with pytest.raises(ConfigError, match="set lora"):
-        AdapterSync(None, tmp_path)(policy, 0)
+def test_what_an_engine_cannot_do_is_refused(folder, tmp_path, sampling, text):
+    with pytest.raises(GemError, match=text):
+        trainer_of(folder, tmp_path / "run", sampling=sampling)
 
 
 def endpoint_trainer(tmp_path, endpoint, max_gap, **options):

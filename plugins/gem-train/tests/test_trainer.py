@@ -35,7 +35,11 @@ def rows(out):
 def figures(out):
     """The metrics of a run, except for times."""
     return [
-        {name: value for name, value in row.items() if not name.startswith(("time/", "speed/"))}
+        {
+            name: value
+            for name, value in row.items()
+            if not name.startswith(("time/", "speed/", "memory/"))
+        }
         for row in rows(out)
     ]
 
@@ -57,7 +61,13 @@ def test_a_run_leaves_metrics_episodes_evaluations_and_a_model(folder, tmp_path)
     assert trainer.train()
     found = rows(tmp_path)
     assert [int(row["step"]) for row in found] == [0, 1, 2, 3, 4]
-    for name in ("rollout/return", "train/loss", "train/grad_norm", "time/sample"):
+    for name in (
+        "rollout/return",
+        "train/loss",
+        "train/grad_norm",
+        "time/sample",
+        "memory/peak_gib",
+    ):
         assert all(math.isfinite(float(row[name])) for row in found[1:])
     assert [bool(row["eval/success"]) for row in found] == [True, False, True, False, True]
     assert len(played(tmp_path)) == 8 * 3

@@ -6,6 +6,7 @@ the keys that choose environments, tools, wrappers and agents are there in every
 is 1. After Ctrl-C it is 130. docs/authoring.md has an example.
 """
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -254,6 +255,7 @@ class HydraCommand(click.Command):
         return complete(self._grammar(), ctx.params.get("words") or (), start)
 
     def _run(self, words: tuple[str, ...], form: str, **flags: Any) -> int:
+        _silence_bars()
         with declared_by(self._keys), remembered(secrets_in({}, words)):
             try:
                 prints_config = flags["cfg"] or flags["info"]
@@ -442,3 +444,10 @@ def check_values(model: type[K], config: Mapping[str, Any]) -> K:
         return model.model_validate(own)
     except pydantic.ValidationError as error:
         raise unusable(describe_validation_error(error)) from error
+
+
+def _silence_bars() -> None:
+    """Let no progress bars of transformers and the hub be drawn over those of the command."""
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # read when they are imported
+    if (imported := sys.modules.get("transformers.utils.logging")) is not None:
+        imported.disable_progress_bar()
