@@ -90,7 +90,8 @@ def _measured(name: str, rows: int, options: argparse.Namespace) -> dict[str, fl
         seconds = time.perf_counter() - start
     step, forward = (median(one[place] for one in clock.steps) * 1e3 for place in (0, 1))
     ratio = sum(one[0] for one in clock.steps) / sum(one[1] for one in clock.steps)
-    with _Waits() as waits:
+    waits = _Waits()
+    with waits.counting(local.model):
         asyncio.run(_play(local, rows, options))
     return {
         "step": step,
@@ -126,7 +127,7 @@ def _between(most: int, rng: random.Random) -> int:
 
 
 class _Waits(TorchFunctionMode):  # type: ignore[misc] # torch is not read by mypy
-    """Counts the calls inside that wait for the device of their tensors.
+    """Counts the calls that wait for the device of their tensors, outside a model's forward passes.
 
     A copy to a device waits too, unless it is asked not to.
     """
@@ -147,6 +148,20 @@ class _Waits(TorchFunctionMode):  # type: ignore[misc] # torch is not read by my
         copies = name == "tensor" or (name == "to" and isinstance(args[-1], torch.device))
         self.count += name in _WAITING or (copies and not kwargs.get("non_blocking"))
         return function(*args, **kwargs)
+
+    @contextlib.contextmanager
+    def counting(self, model: Any) -> Iterator[None]:
+        """Count the calls inside."""
+        forward = model.forward
+
+        def uncounted(*args: Any, **kwargs: Any) -> Any:
+            before = self.count
+            out = forward(*args, **kwargs)
+            self.count = before
+            return out
+
+        with self, mock.patch.object(model, "forward", uncounted):
+            yield
 
 
 class _Clock:

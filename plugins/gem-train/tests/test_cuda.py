@@ -53,4 +53,4 @@ def test_too_little_memory_for_the_batch_makes_it_smaller_on_a_gpu(tmp_path):
         trainer._collect()
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
-    assert trainer._sampling.model.limits.memory_errors > 0
+    assert trainer._sampling.engine.sampler.limits.memory_errors > 0
