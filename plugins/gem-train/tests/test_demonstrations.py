@@ -258,7 +258,7 @@ def test_a_reply_ends_where_a_string_of_stop_does(tokenizer):
 def test_an_action_that_is_too_long_is_an_error_of_its_episode(tokenizer):
     (one,) = play(talk("a" * 100), tokenizer, max_new_tokens=10)
     assert one.error["type"] == "DataError"
-    assert "raise max_new_tokens" in one.error["message"]
+    assert "raise sampling.max_new_tokens" in one.error["message"]
     (short,) = play(talk("\\boxed{5}"), tokenizer, max_new_tokens=len(one_action(tokenizer)))
     assert short.error is None
 
