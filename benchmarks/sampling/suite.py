@@ -33,8 +33,11 @@ from gem_rollout.tokens.sampler import Request
 
 __all__ = ["add_arguments", "run"]
 
-_WAITING = {"item", "tolist", "cpu", "numpy", "nonzero", "__bool__", "__int__", "__float__"}
-"""Functions of tensors that wait for the device, in which the tensor may be."""
+_WAITING = {
+    *("item", "tolist", "cpu", "nonzero", "equal", "__bool__", "__int__", "__float__"),
+    *("tensor", "from_numpy"),  # what they make is copied to the device
+}
+"""Functions of torch that wait for the device, in which their tensors may be."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -127,10 +130,7 @@ def _between(most: int, rng: random.Random) -> int:
 
 
 class _Waits(TorchFunctionMode):  # type: ignore[misc] # torch is not read by mypy
-    """Counts the calls that wait for the device of their tensors, outside a model's forward passes.
-
-    A copy to a device waits too, unless it is asked not to.
-    """
+    """Counts calls that wait for the device of their tensors, outside forward passes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -145,8 +145,7 @@ class _Waits(TorchFunctionMode):  # type: ignore[misc] # torch is not read by my
     ) -> Any:
         """Count a function, and run it."""
         kwargs, name = kwargs or {}, getattr(function, "__name__", "")
-        copies = name == "tensor" or (name == "to" and isinstance(args[-1], torch.device))
-        self.count += name in _WAITING or (copies and not kwargs.get("non_blocking"))
+        self.count += name in _WAITING
         return function(*args, **kwargs)
 
     @contextlib.contextmanager
