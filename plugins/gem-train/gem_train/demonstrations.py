@@ -8,7 +8,6 @@ log-probabilities are unknown.
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from gem_core.agent import BaseAgent, OracleAgent, Reply
@@ -24,6 +23,7 @@ from gem_core.wrappers.history import HistoryWrapper
 from gem_rollout import Trajectory, collect
 from gem_rollout.episodes.components import Environments
 from gem_rollout.models.vision import Vision
+from gem_rollout.tokens.sampler import Sampled
 
 __all__ = ["AGENT", "Demonstrator", "demonstrations"]
 
@@ -208,17 +208,6 @@ def _component(env: Env) -> Env:
     return _component(inner.env) if isinstance(inner, MixtureEnv) else env
 
 
-@dataclass(slots=True)
-class _ScriptedReply:
-    """A reply in the form that the agent ``transformers`` expects from a model."""
-
-    ids: list[int]
-    logprobs: None = None
-    is_complete: bool = True
-    queue_seconds: float = 0.0
-    model_seconds: float = 0.0
-
-
 class ScriptedModel:
     """A model for the agent ``transformers`` that replies ``text`` to every prompt.
 
@@ -234,7 +223,7 @@ class ScriptedModel:
         self.context = context
         self.text = ""
 
-    async def submit(self, request: Any) -> _ScriptedReply:
+    async def submit(self, request: Any) -> Sampled:
         """Return the tokens of the text and of the end of a reply.
 
         A text that contains a string of ``stop`` ends there, as a model's reply would. If the
@@ -256,9 +245,9 @@ class ScriptedModel:
                 f"raise sampling.max_new_tokens, or show less of the history. The action begins "
                 f"with {text[:80]!r}."
             )
-        return _ScriptedReply(ids)
+        return Sampled(ids, [], is_complete=True)
 
-    def text_of(self, reply: _ScriptedReply) -> str:
+    def text_of(self, reply: Sampled) -> str:
         """Return the text of a reply without its end token."""
         ids = reply.ids
         ids = ids[:-1] if ids and ids[-1] == self.tokenizer.eos_token_id else ids

@@ -97,7 +97,8 @@ def test_sampler_and_learner_agree_on_every_token(folder, tmp_path):
 
 def test_tokens_have_the_version_of_the_policy_and_a_sampler_that_lags_is_stale(folder, tmp_path):
     """The other sampler gets the weights of every second step."""
-    own = trainer_of(folder, tmp_path / "own", steps=2, log={"trajectories_every": 1})
+    learns = {"algo": {"id": "reinforce"}, "log": {"trajectories_every": 1}}  # from equal returns
+    own = trainer_of(folder, tmp_path / "own", steps=2, **learns)
     own.train()
     played = list(read_trajectories(tmp_path / "own" / "trajectories.jsonl"))
     for step, episodes in enumerate((played[:8], played[8:])):
