@@ -25,6 +25,7 @@ class Task:
         wrapper: Shortens the prompt.
         skill: Share of the oracle's actions in the demonstrations; several values alternate.
         demonstrations: Number of demonstrated episodes that a warm start learns from.
+        shapers: Ids of reward shapers in training.
     """
 
     env: EnvSpec | str
@@ -34,9 +35,14 @@ class Task:
     wrapper: Callable[..., Wrapper] | None = None
     skill: float | tuple[float, ...] = 0.4
     demonstrations: int = 2000
+    shapers: tuple[str, ...] = ()
+
+    def held_out(self) -> EnvFactory:
+        """Return a factory of what models are measured on: here other seeds of the same."""
+        return self.factory()
 
     def factory(self) -> EnvFactory:
-        """Return a factory of the environment."""
+        """Return a factory of what models learn from."""
         spec = default_registry().find(ENVS, self.env) if isinstance(self.env, str) else self.env
         wrappers = [self.wrapper] if self.wrapper else []
         return make_factory(spec.with_kwargs(**self.kwargs), tools=self.tools, wrappers=wrappers)
@@ -127,6 +133,8 @@ class Plan:
         episodes: Episodes of a step.
         demonstrated: Demonstrated episodes of an update of a warm start.
         held_out: Episodes that a trained model plays; a warm start plays twice as many.
+        least_success: Success on what it learned from that a warm start must reach.
+        doublings: How often demonstrations and updates are doubled until it does.
     """
 
     tasks: Mapping[str, Task]
@@ -138,6 +146,8 @@ class Plan:
     episodes: int = 64
     demonstrated: int = 64
     held_out: int = 256
+    least_success: float = 0.0
+    doublings: int = 0
 
 
 STUDIES = Plan(TASKS, FAMILIES)
