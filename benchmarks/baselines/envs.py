@@ -27,6 +27,7 @@ SEEDS = range(5)
 AGENTS = {
     "silent": "answers with empty text: the null agent",
     "random": "plays the environment's random actions",
+    "constant": "always says the same: the best constant answer, chosen on other tasks",
     "oracle": "plays with the best known agent of the environment",
 }
 """The agents without a model, by id, with what they do."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from learning.cells import Cell
 from learning.tasks import Family, Plan, Task
 
-from baselines.envs import factories, family_of, other_tasks, scored_tasks
+from baselines.envs import family_of, other_tasks, scored_tasks
 from gem_core.factory import EnvFactory
 
 __all__ = [

@@ -46,7 +46,8 @@ def make_cells(pool: Executor, store: Store, cells: Sequence[Cell], plan: Plan =
         pool: Runs them.
         store: The figures so far; new ones are added.
         cells: The cells, whose learning rates are known.
-        plan: The tasks and sizes; runs from warm starts with less success than it asks are left out.
+        plan: The tasks and sizes. Cells whose warm starts have less success than it asks are left
+            out.
     """
     _make_warm_starts(pool, store, cells, plan)
     ready = [cell for cell in cells if is_ready(store, cell, plan)]
@@ -56,7 +57,9 @@ def make_cells(pool: Executor, store: Store, cells: Sequence[Cell], plan: Plan =
 def is_ready(store: Store, cell: Cell, plan: Plan) -> bool:
     """Return whether all warm starts of a cell have the success that the plan asks."""
     starts = [store.warm.get((cell.family, start)) for start in range(cell.starts)]
-    return all(one and min(one.get("learned", ()), default=0) >= plan.least_success for one in starts)
+    return all(
+        one and min(one.get("learned", ()), default=0) >= plan.least_success for one in starts
+    )
 
 
 def _make_warm_starts(pool: Executor, store: Store, cells: Iterable[Cell], plan: Plan) -> None:

@@ -43,7 +43,7 @@ class SuccessReward(RewardShaper):
     largest: float = 1.0
 
     def shape_rewards(self, batch: Batch) -> torch.Tensor:
-        returns_E = batch.reward.new_zeros(batch.episodes)
-        returns_E.index_add_(0, batch.episode, batch.reward)
-        succeeded_N = returns_E[batch.episode] >= self.largest - 1e-6
-        return (batch.done & succeeded_N).to(batch.reward)
+        returns = batch.reward.new_zeros(batch.episodes)  # of each episode
+        returns.index_add_(0, batch.episode, batch.reward)
+        is_success = returns[batch.episode] >= self.largest - 1e-6
+        return (batch.done & is_success).to(batch.reward)

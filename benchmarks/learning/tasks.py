@@ -7,10 +7,14 @@ from typing import Any
 from gem_core import Wrapper
 from gem_core.factory import EnvFactory, make_factory
 from gem_core.plugins import default_registry
+from gem_core.seeding import child_seed
 from gem_core.specs import ENVS, EnvSpec
 from learning.envs import FirstLine, ShortTexts
 
-__all__ = ["FAMILIES", "STUDIES", "TASKS", "Family", "Plan", "Task"]
+__all__ = ["FAMILIES", "HELD_OUT", "LEARNED", "STUDIES", "TASKS", "Family", "Plan", "Task"]
+
+HELD_OUT, LEARNED = (child_seed(10**6 + number, "evaluation") for number in range(2))
+"""The seeds of the tasks that models are measured on: held out, and like those they learn from."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from rich.console import Console
 
 from gem_core import make_agent
 from gem_core.factory import EnvFactory
-from gem_core.seeding import child_seed
 from gem_rollout import Component, Trajectory, collect
 from gem_train.collector import CutIsInvalid
 from gem_train.config import TrainConfig
@@ -26,7 +25,7 @@ from gem_train.sft import sft
 from gem_train.sft_config import SFTConfig
 from gem_train.trainer import Trainer
 from learning.cells import Run
-from learning.tasks import STUDIES, Family, Plan
+from learning.tasks import HELD_OUT, LEARNED, STUDIES, Family, Plan
 
 __all__ = ["MEASURES", "make_warm_start", "train"]
 
@@ -34,7 +33,6 @@ MEASURES = ("return", "success", "turns")
 """What metrics have of every step."""
 TOKENS = 4096
 """Most tokens of a forward pass: rows of similar length are put together, so padding is rare."""
-_HELD_OUT_SEED, _LEARNED_SEED = 10**6, 10**6 + 1
 
 
 def make_warm_start(family: str, start: int, folder: Path, plan: Plan = STUDIES) -> dict[str, Any]:
@@ -176,26 +174,24 @@ def _config(run: Run, warm: Path, plan: Plan) -> TrainConfig:
     return TrainConfig(**settings)
 
 
-def _held_out(
-    plan: Plan, policy: Policy, task: str, seed: int, episodes: int
-) -> dict[str, float]:
+def _held_out(plan: Plan, policy: Policy, task: str, seed: int, episodes: int) -> dict[str, float]:
     """Return the means over held-out start states, sampled at temperature 1.
 
     Every model plays the same start states, whose seeds no training and no demonstration uses.
     """
     factory = plan.tasks[task].held_out()
-    played = _played(plan, policy, factory, seed, episodes, _HELD_OUT_SEED)
+    played = _played(plan, policy, factory, seed, episodes, HELD_OUT)
     metrics = rollout_metrics(played)
     means = {name: metrics[f"rollout/{name}"] for name in MEASURES}
     means["tokens"] = sum(map(_tokens, played)) / len(played)
-    means |= _variety(played)
+    means |= _variety(played[: plan.held_out])
     return {name: round(value, 4) for name, value in means.items()}
 
 
 def _success(plan: Plan, policy: Policy, task: str) -> float:
     """Return the success on start states like those of the demonstrations."""
     factory = plan.tasks[task].factory()
-    played = _played(plan, policy, factory, 0, plan.held_out, _LEARNED_SEED)
+    played = _played(plan, policy, factory, 0, plan.held_out, LEARNED)
     return round(rollout_metrics(played)["rollout/success"], 4)
 
 
@@ -222,7 +218,7 @@ def _played(
             {"held-out": Component(factory)},
             make,
             episodes=[("held-out", index) for index in range(episodes)],
-            seed=child_seed(states, "evaluation"),
+            seed=states,
             concurrency=plan.held_out // 2,
         )
     )
