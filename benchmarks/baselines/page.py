@@ -56,9 +56,9 @@ def _how(figures: Figures) -> Iterator[str]:
     episodes, seeds = figures.content["suite"]["settings"]["episodes"], figures.content["seeds"]
     families = ", ".join(f"`{one}:`" for one in dict.fromkeys(map(family_of, envs)))
     yield (
-        f"Figures to compare a model with: agents without a model, and tiny models that we train, "
-        f"in {len(envs)} environments of the families {families}. They need no network. A model of "
-        f"yours plays the same tasks with one line:"
+        f"Figures to compare a model with, in {len(envs)} environments of the families {families}: "
+        f"agents without a model, tiny models that we train, and a small language model. The "
+        f"environments need no network. A model of yours plays the same tasks with one line:"
     )
     yield f"    gem-core eval suite={SUITE} agent=openai agent.model=NAME agent.base_url=URL"
     missing = "; ".join(f"`{name}:`, because {why}" for name, why in MISSING_FAMILIES.items())
@@ -68,11 +68,11 @@ def _how(figures: Figures) -> Iterator[str]:
     )
     count = len(seeds) * episodes
     yield (
-        f"**Intervals.** There are {len(seeds)} seeds with {episodes} episodes each; `eval` plays "
-        f"those of seed 0, and those of the others with `seed=1` to `seed={seeds[-1]}`. ± is half "
-        f"of the 95 % interval: Student's t over the means of the seeds. ± 0.00 says that all "
-        f"seeds had the same mean, not that it is certain: a rate that was 0 or 1 in {count} "
-        f"episodes is known to about {wilson(0, count)[1]:.2f} (Wilson)."
+        f"**Intervals.** For agents, there are {len(seeds)} seeds with {episodes} episodes each; "
+        f"`eval` plays those of seed 0, and those of the others with `seed=1` to "
+        f"`seed={seeds[-1]}`. ± is half of the 95 % interval: Student's t over the means of the "
+        f"seeds. ± 0.00 says that all seeds had the same mean, not that it is certain: a rate that "
+        f"was 0 or 1 in {count} episodes is known to about {wilson(0, count)[1]:.2f} (Wilson)."
     )
 
 
