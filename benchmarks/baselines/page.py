@@ -221,10 +221,10 @@ def _rule(figures: Figures) -> Iterator[str]:
         f"episodes, a discount of 0.9, and the learning rate {LR:g} in all environments. One game "
         f"is trained once more with success as the only reward, by a [reward "
         f"shaper](rewards.md#reward-shapers).\n"
-        f"- **Measure.** A model plays {PLAN.held_out} episodes, its warm start twice as many, and "
-        f"the best constant answer the same {PLAN.held_out}, sampled at temperature 1. ± is half "
-        f"of the 95 % interval over the seeds (Student's t). Trained success is in **bold** if its "
-        f"interval is above the best constant answer, and the interval of the change is above 0."
+        f"- **Measure.** A model plays {PLAN.held_out} episodes, sampled at temperature 1, its "
+        f"warm start twice as many, and the best constant answer the same {PLAN.held_out}. ± is "
+        f"half of the 95 % interval over the seeds (Student's t). Trained success is in **bold** if "
+        f"its interval is above the best constant answer, and that of the change is above 0."
     )
 
 
