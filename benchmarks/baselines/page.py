@@ -223,7 +223,7 @@ def _rule(figures: Figures) -> Iterator[str]:
         f"shaper](rewards.md#reward-shapers).\n"
         f"- **Measure.** A model plays {PLAN.held_out} episodes, sampled at temperature 1, its "
         f"warm start twice as many, and the best constant answer the same {PLAN.held_out}. ± is "
-        f"half of the 95 % interval over the seeds (Student's t). Trained success is in **bold** if "
+        f"half of the 95 % interval over the seeds (Student's t). Trained success is **bold** if "
         f"its interval is above the best constant answer, and that of the change is above 0."
     )
 
@@ -359,7 +359,7 @@ def _again(figures: Figures) -> Iterator[str]:
         for part in ("scripted", "warm_starts", "runs")
         for one in figures.content[part]
     )
-    yield f"These figures took {math.ceil(seconds / 60)} minutes of CPU time, with:"
+    yield f"Playing and training took {math.ceil(seconds / 60)} minutes of CPU time, with:"
     yield "\n".join(
         "- " + ", ".join(f"{name} {version}" for name, version in one.items())
         for one in figures.content["versions"]

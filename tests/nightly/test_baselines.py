@@ -137,6 +137,18 @@ def test_a_tiny_model_is_warmed_up_and_trained_in_an_environment_of_the_suite(tm
     assert len(made["curves"]["success"]) == 1
 
 
+@pytest.mark.parametrize(("learned", "ready"), [(0.09, False), (0.1, True)])
+def test_no_model_is_trained_from_a_warm_start_without_success(tmp_path, learned, ready):
+    needs("torch")
+    tiny, schedule = load("tiny"), importlib.import_module("learning.schedule")
+    store = importlib.import_module("learning.store").Store(tmp_path)
+    cell = replace(tiny.CELLS[0], starts=2)
+    for start, value in enumerate((0.5, learned)):
+        store.add_warm_start({"family": cell.family, "start": start, "learned": [value]})
+    assert schedule.is_ready(store, cell, tiny.PLAN) is ready
+    assert schedule.is_ready(store, replace(cell, starts=3), tiny.PLAN) is False
+
+
 def test_with_success_as_the_reward_only_the_last_turn_of_a_success_is_rewarded():
     needs("torch")
     import torch
