@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any, Self
 
 from learning.intervals import Interval, difference, over_warm_starts
@@ -80,6 +80,11 @@ class Figures:
         if self.reason(env, agent) or any(one[measure] is None for one in rows):
             return None
         return _over_seeds(rows, measure)
+
+    def cpu_seconds(self, env: str, agent: str) -> float | None:
+        """Return the CPU seconds of an episode, the median over seeds; None without a figure."""
+        rows = self.scripted(env, agent)
+        return None if self.reason(env, agent) else median(one["cpu_seconds"] for one in rows)
 
     def over_envs(self, agent: str, measure: str) -> Interval | None:
         """Return the mean over the environments that have the measure; None if none has."""

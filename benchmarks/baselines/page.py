@@ -103,6 +103,7 @@ def _constants(figures: Figures) -> Iterator[str]:
     yield table(
         ["environment", "answer", "success where chosen", "return where chosen"],
         [_constant(one) for _, one in sorted(figures.constants.items())],
+        rule="---",
     )
 
 
@@ -142,8 +143,9 @@ def _reasons(figures: Figures) -> Iterator[str]:
 
 def _costs(figures: Figures) -> Iterator[str]:
     yield (
-        "Turns, and milliseconds of CPU time of the process and its children. They include making "
-        "and resetting the environment, and depend on the machine and on what else it does."
+        "Turns, and milliseconds of CPU time of the process and its children, the median over the "
+        "seeds: helpers of an environment that end late are counted to another. They include "
+        "making and resetting the environment, and depend on the machine and on what else it does."
     )
     headings = [
         "environment",
@@ -153,9 +155,9 @@ def _costs(figures: Figures) -> Iterator[str]:
     for env in figures.envs:
         cells = [f"`{env}`"]
         for agent in AGENTS:
-            turns, cpu = (figures.of(env, agent, what) for what in ("turns", "cpu_seconds"))
+            turns, cpu = figures.of(env, agent, "turns"), figures.cpu_seconds(env, agent)
             cells.append("" if turns is None else f"{turns.mean:.1f}")
-            cells.append("" if cpu is None else number(1e3 * cpu.mean))
+            cells.append("" if cpu is None else number(1e3 * cpu))
         rows.append(cells)
     yield table(headings, rows)
 
@@ -352,15 +354,20 @@ def _again(figures: Figures) -> Iterator[str]:
         "`make baselines` plays and trains everything, and writes this page, its picture and "
         f"[all figures]({_RESULTS}/baselines.json). It resumes: what is in `runs/baselines` is not "
         f"made again. `python benchmarks/run.py baselines --report-only` writes the page from the "
-        f"stored figures. The seeds are {', '.join(map(str, figures.content['seeds']))}."
+        f"stored figures."
     )
-    seconds = sum(
-        one.get("cpu_seconds", 0.0) * one.get("episodes", 1)
-        for part in ("scripted", "warm_starts", "runs")
-        for one in figures.content[part]
+    seconds = sum(one["cpu_seconds"] for one in _models(figures)) + sum(
+        (figures.cpu_seconds(env, agent) or 0.0) * one["episodes"]
+        for env in figures.envs
+        for agent in AGENTS
+        for one in figures.scripted(env, agent)
     )
     yield f"Playing and training took {math.ceil(seconds / 60)} minutes of CPU time, with:"
     yield "\n".join(
         "- " + ", ".join(f"{name} {version}" for name, version in one.items())
         for one in figures.content["versions"]
     )
+
+
+def _models(figures: Figures) -> list[Row]:
+    return [*figures.content["warm_starts"], *figures.content["runs"]]
