@@ -11,7 +11,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SUITES = {
     "adapters": "CPU time that adapters for trainers add to a turn",
-    "baselines": "agents without a model and tiny models in environments of all families",
+    "baselines": "agents without a model, tiny models and a real one in all families",
     "compare": "gem-core and gem-llm: start-up, vectors, games, tasks, tools (about 35 minutes)",
     "gateway": "CPU time that the gateway for agent programs adds to a call",
     "growth": "how figures grow with the work, such as n ids, agents, plugins (15 minutes)",

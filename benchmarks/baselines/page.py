@@ -1,17 +1,29 @@
 """The page docs/baselines.md, made from the figures."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from common.output import number, table
-from learning.cells import STEPS
 from learning.figures import said, signed
 from learning.intervals import Interval
 from learning.page import wrapped
 
+from baselines.constant import CANDIDATES
+from baselines.constant import EPISODES as CHOSEN_ON
 from baselines.envs import AGENTS, MISSING_FAMILIES, SUITE, family_of
-from baselines.figures import Figures
-from baselines.tiny import DEMONSTRATIONS, GAME_SKILL, LR, NOT_TRAINED, PLAN
+from baselines.figures import Figures, Row
+from baselines.real import EPISODES, MAX_NEW_TOKENS
+from baselines.tiny import (
+    DEMONSTRATIONS,
+    GAME_SKILL,
+    LR,
+    NOT_CHOSEN,
+    PLAN,
+    STARTS,
+    STEPS,
+    env_of,
+)
+from gem_rollout.episodes.proportions import wilson
 
 __all__ = ["PICTURE", "baselines_page"]
 
@@ -31,6 +43,8 @@ def baselines_page(figures: Figures) -> str:
         *_costs(figures),
         "## Tiny models",
         *_tiny(figures),
+        "## A real model",
+        *_real(figures),
         "## How it is made again",
         *_again(figures),
     ]
@@ -42,9 +56,9 @@ def _how(figures: Figures) -> Iterator[str]:
     episodes, seeds = figures.content["suite"]["settings"]["episodes"], figures.content["seeds"]
     families = ", ".join(f"`{one}:`" for one in dict.fromkeys(map(family_of, envs)))
     yield (
-        f"Figures to compare a model with: agents without a model, and tiny models that we train, "
-        f"in {len(envs)} environments of the families {families}. They need no network. A model of "
-        f"yours plays the same tasks with one line:"
+        f"Figures to compare a model with, in {len(envs)} environments of the families {families}: "
+        f"agents without a model, tiny models that we train, and a small language model. The "
+        f"environments need no network. A model of yours plays the same tasks with one line:"
     )
     yield f"    gem-core eval suite={SUITE} agent=openai agent.model=NAME agent.base_url=URL"
     missing = "; ".join(f"`{name}:`, because {why}" for name, why in MISSING_FAMILIES.items())
@@ -54,18 +68,12 @@ def _how(figures: Figures) -> Iterator[str]:
     )
     count = len(seeds) * episodes
     yield (
-        f"**Intervals.** There are {len(seeds)} seeds with {episodes} episodes each; `eval` plays "
-        f"those of seed 0, and those of the others with `seed=1` to `seed={seeds[-1]}`. ± is half "
-        f"of the 95 % interval: Student's t over the means of the seeds. ± 0.00 says that all "
-        f"seeds had the same mean, not that it is certain: a rate that was 0 or 1 in {count} "
-        f"episodes is known to about {_wilson(count):.2f} (Wilson)."
+        f"**Intervals.** For agents, there are {len(seeds)} seeds with {episodes} episodes each; "
+        f"`eval` plays those of seed 0, and those of the others with `seed=1` to "
+        f"`seed={seeds[-1]}`. ± is half of the 95 % interval: Student's t over the means of the "
+        f"seeds. ± 0.00 says that all seeds had the same mean, not that it is certain: a rate that "
+        f"was 0 or 1 in {count} episodes is known to about {wilson(0, count)[1]:.2f} (Wilson)."
     )
-
-
-def _wilson(episodes: int) -> float:
-    """Return the width of Wilson's 95 % interval of a rate that was 0 or 1 in all episodes."""
-    square = 1.959964**2
-    return square / (episodes + square)
 
 
 def _returns(figures: Figures) -> Iterator[str]:
@@ -77,8 +85,36 @@ def _returns(figures: Figures) -> Iterator[str]:
     rows.append(["mean over environments", *(_cell(figures.over_envs(*key)) for key in _columns())])
     yield table(headings, rows)
     yield from _reasons(figures)
+    yield from _constants(figures)
 
 
+def _constants(figures: Figures) -> Iterator[str]:
+    questions, others = CHOSEN_ON["questions"], CHOSEN_ON["others"]
+    yield (
+        f"**The best constant answer** is the floor that counts: a model that always says the same "
+        f"can reach it. The oracle and the random agent play {questions} other tasks ({others} "
+        f"where an episode has several turns). The {CANDIDATES} most frequent actions of each are "
+        f"played in all turns of all these tasks; the one with the highest success is taken, of "
+        f"equal ones that with the highest return. Then it is scored on tasks that it was not "
+        f"chosen on: in `code:`, `logic:`, `math:` and `qa:Sample` on other rows, in `rg:`, `tau:` "
+        f"and `webshop:` chosen on other datasets, elsewhere with other seeds. `agent=scripted "
+        f"'agent.actions=[TEXT]'` plays such an agent."
+    )
+    yield table(
+        ["environment", "answer", "success where chosen", "return where chosen"],
+        [_constant(one) for _, one in sorted(figures.constants.items())],
+        rule="---",
+    )
+
+
+def _constant(one: Row) -> list[str]:
+    text = " ".join(one["text"].split()).replace("`", "'").replace("|", "/")
+    text = text if len(text) <= _WIDEST else text[:_WIDEST] + "..."
+    found = (one["chosen_on"].get(name) for name in ("success", "return"))
+    return [f"`{one['env']}`", f"`{text}`", *("" if v is None else f"{v:.2f}" for v in found)]
+
+
+_WIDEST = 60
 _SHOWN = ("return", "success")
 
 
@@ -107,8 +143,9 @@ def _reasons(figures: Figures) -> Iterator[str]:
 
 def _costs(figures: Figures) -> Iterator[str]:
     yield (
-        "Turns, and milliseconds of CPU time of the process and its children. They include making "
-        "and resetting the environment, and depend on the machine and on what else it does."
+        "Turns, and milliseconds of CPU time of the process and its children, the median over the "
+        "seeds: helpers of an environment that end late are counted to another. They include "
+        "making and resetting the environment, and depend on the machine and on what else it does."
     )
     headings = [
         "environment",
@@ -118,9 +155,9 @@ def _costs(figures: Figures) -> Iterator[str]:
     for env in figures.envs:
         cells = [f"`{env}`"]
         for agent in AGENTS:
-            turns, cpu = (figures.of(env, agent, what) for what in ("turns", "cpu_seconds"))
+            turns, cpu = figures.of(env, agent, "turns"), figures.cpu_seconds(env, agent)
             cells.append("" if turns is None else f"{turns.mean:.1f}")
-            cells.append("" if cpu is None else number(1e3 * cpu.mean))
+            cells.append("" if cpu is None else number(1e3 * cpu))
         rows.append(cells)
     yield table(headings, rows)
 
@@ -129,76 +166,191 @@ def _tiny(figures: Figures) -> Iterator[str]:
     if not figures.trained:
         yield "No model has been trained."
         return
-    parameters = [one["parameters"] for one in figures.content["warm_starts"]]
-    yield (
-        f"Models of {min(parameters):,} to {max(parameters):,} parameters are made from scratch, "
-        f"each for one environment and one seed. A [warm start](training/warm-start.md) learns "
-        f"from {DEMONSTRATIONS} demonstrations, in which the oracle plays all actions, or "
-        f"{GAME_SKILL:.0%} of them in games. [ReBN](training/algorithms.md) then trains it for "
-        f"{STEPS} steps of {PLAN.episodes} episodes, with a discount of 0.9 and the learning rate "
-        f"{LR:g} that the [learning studies](training/curves.md) chose. All environments have the "
-        f"same settings."
+    yield from _rule(figures)
+    yield table(
+        [
+            "environment",
+            "best constant",
+            *(f"{what}, {when}" for what in _SUCCESS for when in _WHEN),
+        ],
+        [_result(figures, task) for task in figures.trained],
     )
-    yield (
-        f"At the end a model plays {PLAN.held_out} episodes, and its warm start "
-        f"{2 * PLAN.held_out}, sampled at temperature 1. Their seeds are not used in training, but "
-        f"small datasets have few rows: in `logic:Sample`, `math:Sample` and `qa:Sample` a model "
-        f"meets questions that it was trained on, and may have learned answers by heart."
-    )
-    headings = ["environment", *(f"{what}, {when}" for what in _SHOWN for when in _WHEN)]
-    rows = [
-        [f"`{env}`", *(cell for what in _SHOWN for cell in _change(figures, env, what))]
-        for env in figures.trained
-    ]
-    yield table(headings, rows)
     yield _verdicts(figures)
-    yield f"![Returns in each step of training, mean and interval]({PICTURE})"
-    yield "The curves are returns of the episodes that training plays, smoothed over some steps."
+    yield f"![Success in each step of training, mean and interval]({PICTURE})"
+    yield "The curves are the success of the episodes of training, smoothed over some steps."
+    yield (
+        "**Variety of replies.** A policy that has collapsed has a low entropy (nats per token), "
+        "few distinct replies, and one reply that is most of them. Warm start, then trained:"
+    )
+    yield table(
+        ["environment", "entropy", "distinct replies", "share of the most frequent"],
+        [_variety(figures, task) for task in figures.trained],
+    )
     yield "What it costs: tokens of an episode, each counted once, and CPU seconds."
     yield table(
         ["environment", "turns", "tokens", "warm start, CPU s", "training, CPU s"],
-        [_cost(figures, env) for env in figures.trained],
+        [_cost(figures, task) for task in figures.trained],
     )
-    yield "No model is trained in the other environments:"
-    yield "\n".join(
-        f"- {', '.join(f'`{env}`' for env in envs)}: {why}." for why, envs in NOT_TRAINED.items()
-    )
+    yield "No model is shown in the others:"
+    yield "\n".join(_not_trained(figures))
 
 
+_SUCCESS = ("success", "return")
 _WHEN = ("warm start", "trained", "change")
 
 
-def _change(figures: Figures, env: str, measure: str) -> list[str]:
-    gain = figures.gain(env, measure)
-    shown = f"**{signed(gain)}**" if gain.excludes_zero else signed(gain)
-    return [said(figures.before(env, measure)), said(figures.after(env, measure)), shown]
-
-
-def _verdicts(figures: Figures) -> str:
-    """Return which environments were learned, by the return."""
-    gains = {env: figures.gain(env, "return") for env in figures.trained}
-    rose = [env for env, one in gains.items() if one.excludes_zero and one.mean > 0]
-    fell = [env for env, one in gains.items() if one.excludes_zero and one.mean < 0]
-    rest = [env for env in gains if env not in {*rose, *fell}]
-    groups = {"rose": rose, "fell": fell, "shows no change that can be seen": rest}
-    lines = [
-        f"- The return {what} in {len(envs)} of {len(gains)}: {', '.join(f'`{e}`' for e in envs)}"
-        for what, envs in groups.items()
-        if envs
-    ]
-    return (
-        "A change is in bold if its interval excludes 0; of changes without an effect, one in "
-        "twenty is too.\n\n" + "\n".join(lines)
+def _rule(figures: Figures) -> Iterator[str]:
+    parameters = [one["parameters"] for one in figures.content["warm_starts"]]
+    yield (
+        f"Models of {min(parameters):,} to {max(parameters):,} parameters are made from scratch, "
+        f"each for one environment and one of {STARTS} seeds. These rules were written down before "
+        f"the first run ([`tiny.py`](../benchmarks/baselines/tiny.py)):"
+    )
+    most = DEMONSTRATIONS * 2**PLAN.doublings
+    yield (
+        f"- **Environments.** Of those whose episodes and replies fit these models, the cheapest "
+        f"in tokens: five of `rg:`, two of `game:`, one of each other family.\n"
+        f"- **Tasks.** A model never learns from a task that it is measured on. Of the questions "
+        f"of `:Sample`, it learns from the rows 0, 3, 6, ... and is measured on 1, 4, 7, ...; the "
+        f"items of `rg:` come from two datasets; a game has other seeds. Generated questions may "
+        f"still be equal by chance.\n"
+        f"- **Warm start.** A [warm start](training/warm-start.md) learns from {DEMONSTRATIONS} "
+        f"demonstrations, in which the oracle plays all actions, or {GAME_SKILL:.0%} of them in "
+        f"games. It is made again with twice as many, up to {most:,}, until its success on what it "
+        f"learns from is at least {PLAN.least_success:g}. If that is not reached, the environment "
+        f"is not trained.\n"
+        f"- **Training.** [ReBN](training/algorithms.md), {STEPS} steps of {PLAN.episodes} "
+        f"episodes, a discount of 0.9, and the learning rate {LR:g} in all environments. One game "
+        f"is trained once more with success as the only reward, by a [reward "
+        f"shaper](rewards.md#reward-shapers).\n"
+        f"- **Measure.** A model plays {PLAN.held_out} episodes, sampled at temperature 1, its "
+        f"warm start twice as many, and the best constant answer the same {PLAN.held_out}. ± is "
+        f"half of the 95 % interval over the seeds (Student's t). Trained success is **bold** if "
+        f"its interval is above the best constant answer, and that of the change is above 0."
     )
 
 
-def _cost(figures: Figures, env: str) -> list[str]:
+def _shown(task: str) -> str:
+    env = env_of(task)
+    return f"`{env}`{task.removeprefix(env)}"
+
+
+def _result(figures: Figures, task: str) -> list[str]:
+    cells = [_shown(task), f"{figures.floor(task):.2f}"]
+    for measure in _SUCCESS:
+        after = said(figures.after(task, measure))
+        is_bold = measure == "success" and figures.is_learned(task)
+        cells.append(said(figures.before(task, measure)))
+        cells.append(f"**{after}**" if is_bold else after)
+        cells.append(signed(figures.gain(task, measure)))
+    return cells
+
+
+def _verdicts(figures: Figures) -> str:
+    """Return where success is above both the best constant answer and the warm start."""
+    learned = [task for task in figures.trained if figures.is_learned(task)]
+    rest = [task for task in figures.trained if task not in learned]
+    groups = {"is": learned, "cannot be said to be": rest}
+    return "\n".join(
+        f"- Success {what} above both the best constant answer and the warm start in {len(tasks)} "
+        f"of {len(figures.trained)}: {'; '.join(map(_shown, tasks))}"
+        for what, tasks in groups.items()
+        if tasks
+    )
+
+
+def _variety(figures: Figures, task: str) -> list[str]:
+    pair = figures.before, figures.after
+    entropy = [f"{of(task, 'entropy').mean:.2f}" for of in pair]
+    distinct = [
+        f"{of(task, 'distinct').mean:.0f} of {of(task, 'replies').mean:,.0f}" for of in pair
+    ]
+    share = [f"{of(task, 'most_frequent').mean:.0%}" for of in pair]
+    return [_shown(task), *(", ".join(one) for one in (entropy, distinct, share))]
+
+
+def _cost(figures: Figures, task: str) -> list[str]:
     return [
+        _shown(task),
+        f"{figures.after(task, 'turns').mean:.1f}",
+        f"{figures.after(task, 'tokens').mean:.0f}",
+        f"{figures.before(task, 'cpu_seconds').mean:.0f}",
+        f"{figures.after(task, 'cpu_seconds').mean:.0f}",
+    ]
+
+
+def _not_trained(figures: Figures) -> Iterator[str]:
+    for env, one in figures.failed.items():
+        yield (
+            f"- `{env}`: the warm start has success {min(one['learned']):.2f} on what it learned "
+            f"from, and {one['plays'][env]['success']:.2f} on other tasks, after "
+            f"{DEMONSTRATIONS * one['times']:,} demonstrations."
+        )
+    rest = [
+        task
+        for task in PLAN.tasks
+        if task not in figures.trained and env_of(task) not in figures.failed
+    ]
+    if rest:
+        shown = "; ".join(map(_shown, rest))
+        yield f"- {shown}: chosen, but not trained with all seeds in the time that there was."
+    for why, envs in NOT_CHOSEN.items():
+        yield f"- {_listed(envs)}: {why}."
+
+
+def _listed(envs: Iterable[str]) -> str:
+    return ", ".join(f"`{env}`" for env in envs)
+
+
+def _real(figures: Figures) -> Iterator[str]:
+    models = list(dict.fromkeys(one["model"] for one in figures.real))
+    if not models:
+        yield "None has been played."
+        return
+    yield (
+        f"{EPISODES} episodes an environment, those that the best constant answer plays first, "
+        f"with at most {MAX_NEW_TOKENS} tokens a reply: the models answer without reasoning at "
+        f"length, and a reply that is cut rarely has an answer. Success has its 95 % interval "
+        f"(Wilson). `smollm2` is SmolLM2-135M-Instruct as it is, on a CPU; environments that are "
+        f"not listed were not played."
+    )
+    headings = [
+        "model",
+        "environment",
+        "success",
+        "best constant",
+        "random",
+        "return",
+        "episodes with a format error",
+        "replies cut",
+        "turns",
+        "CPU s an episode",
+    ]
+    rows = [_of_real(figures, one) for model in models for one in figures.real_rows(model)]
+    yield table(headings, rows)
+    yield (
+        "`gem-core get-model smollm2` fetches the model, and `python benchmarks/run.py baselines "
+        "--real smollm2` plays it, cheap environments first; it may be stopped at any time, and "
+        "continues where it was. `--env` chooses environments. `--real FOLDER --as NAME` adds rows "
+        "of a model that you have trained."
+    )
+
+
+def _of_real(figures: Figures, one: Row) -> list[str]:
+    env = one["env"]
+    if "error" in one:
+        return [one["model"], f"`{env}`", one["error"], *[""] * 7]
+    low, high = wilson(one["success"], one["episodes"])
+    return [
+        one["model"],
         f"`{env}`",
-        f"{figures.after(env, 'turns').mean:.1f}",
-        f"{figures.after(env, 'tokens').mean:.0f}",
-        f"{figures.seconds(env, 'warm_starts').mean:.0f}",
-        f"{figures.seconds(env, 'runs').mean:.0f}",
+        f"{one['success']:.2f} [{low:.2f}, {high:.2f}]",
+        *(_cell(figures.of(env, agent, "success")) for agent in ("constant", "random")),
+        f"{one['return']:.2f}",
+        f"{one['format_errors']:.0%}",
+        f"{one['cut']:.0%}",
+        f"{one['turns']:.1f}",
+        f"{one['cpu_seconds']:.1f}",
     ]
 
 
@@ -207,15 +359,20 @@ def _again(figures: Figures) -> Iterator[str]:
         "`make baselines` plays and trains everything, and writes this page, its picture and "
         f"[all figures]({_RESULTS}/baselines.json). It resumes: what is in `runs/baselines` is not "
         f"made again. `python benchmarks/run.py baselines --report-only` writes the page from the "
-        f"stored figures. The seeds are {', '.join(map(str, figures.content['seeds']))}."
+        f"stored figures."
     )
-    seconds = sum(
-        one.get("cpu_seconds", 0.0) * one.get("episodes", 1)
-        for part in ("scripted", "warm_starts", "runs")
-        for one in figures.content[part]
+    seconds = sum(one["cpu_seconds"] for one in _models(figures)) + sum(
+        (figures.cpu_seconds(env, agent) or 0.0) * one["episodes"]
+        for env in figures.envs
+        for agent in AGENTS
+        for one in figures.scripted(env, agent)
     )
-    yield f"These figures took {math.ceil(seconds / 60)} minutes of CPU time, with:"
+    yield f"Playing and training took {math.ceil(seconds / 60)} minutes of CPU time, with:"
     yield "\n".join(
         "- " + ", ".join(f"{name} {version}" for name, version in one.items())
         for one in figures.content["versions"]
     )
+
+
+def _models(figures: Figures) -> list[Row]:
+    return [*figures.content["warm_starts"], *figures.content["runs"]]

@@ -1,6 +1,7 @@
 """Episodes of the agents without a model: those of ``gem-core eval suite=baselines``."""
 
 import time
+from collections.abc import Callable
 from functools import partial
 from statistics import fmean
 from typing import Any
@@ -9,12 +10,11 @@ from common.cpu import own_cpu_clock
 
 from baselines.envs import factories, suite
 from gem_core import make_agent
+from gem_core.agent import Agent
+from gem_core.factory import EnvFactory
 from gem_rollout import Component, Trajectory, collect
 
-__all__ = ["play"]
-
-CONCURRENCY = 4
-"""Episodes at the same time; agents and tasks do not depend on it."""
+__all__ = ["collected", "measured", "play"]
 
 
 def play(env: str, agent: str, seed: int, episodes: int | None = None) -> dict[str, Any]:
@@ -27,35 +27,56 @@ def play(env: str, agent: str, seed: int, episodes: int | None = None) -> dict[s
         episodes: Number of tasks; None for that of the suite.
 
     Returns:
+        ``env``, ``agent``, ``seed`` and the figures of ``measured``.
+    """
+    made = measured(factories()[env], partial(make_agent, agent), seed, episodes)
+    return {"env": env, "agent": agent, "seed": seed, **made}
+
+
+def measured(
+    factory: EnvFactory, make: Callable[[], Agent], seed: int, episodes: int | None = None
+) -> dict[str, Any]:
+    """Play the first tasks of a seed.
+
+    Args:
+        factory: Makes the environment.
+        make: Makes the agent.
+        seed: The seed of ``collect``.
+        episodes: Number of tasks; None for that of the suite.
+
+    Returns:
         Means over the episodes: ``return``, ``success`` (None if the environment does not define
         it), ``turns``, ``cpu_seconds`` and ``seconds``; if episodes failed, the first ``error``
         in place of the first three.
     """
     wanted = suite().settings["episodes"] if episodes is None else episodes
-    collected(env, agent, seed, 1)  # loads data and starts helpers
+    collected(factory, make, seed, 1)  # loads data and starts helpers
     began, cpu_seconds = time.perf_counter(), own_cpu_clock()
-    played = collected(env, agent, seed, wanted)
+    played = collected(factory, make, seed, wanted)
     spent = {"cpu_seconds": cpu_seconds(), "seconds": time.perf_counter() - began}
     return {
-        "env": env,
-        "agent": agent,
-        "seed": seed,
         "episodes": len(played),
         **_means(played),
         **{name: round(value / len(played), 6) for name, value in spent.items()},
     }
 
 
-def collected(env: str, agent: str, seed: int, episodes: int) -> list[Trajectory]:
-    """Return the first episodes of a seed."""
+def collected(
+    factory: EnvFactory,
+    make: Callable[[], Agent],
+    seed: int,
+    episodes: int,
+    *,
+    concurrency: int = 4,
+) -> list[Trajectory]:
+    """Return the first episodes of a seed, which do not depend on ``concurrency``."""
     return list(
         collect(
-            {env: Component(factories()[env])},
-            partial(make_agent, agent),
-            episodes=[(env, index) for index in range(episodes)],
+            {factory.spec.id: Component(factory)},
+            make,
+            episodes=[(factory.spec.id, index) for index in range(episodes)],
             seed=seed,
-            concurrency=CONCURRENCY,
-            agent_name=agent,
+            concurrency=concurrency,
         )
     )
 

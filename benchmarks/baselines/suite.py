@@ -1,14 +1,17 @@
-"""Baselines of the suite ``baselines``: agents without a model, and tiny models that are trained.
+"""Baselines of the suite ``baselines``: agents without a model, tiny models, and a real one.
 
-The agents silent, random and oracle play every environment, and tiny models are made, warmed up on
-demonstrations and trained with ReBN in some of them, with five seeds each. What is done is kept in
-the folder of runs and is not repeated. The figures go to benchmarks/results/baselines.json, and the
-page that is made of them to docs/baselines.md; with another --output, both go there.
+The agents silent, random, oracle and the best constant answer play every environment, with five
+seeds each; tiny models are made, warmed up on demonstrations and trained with ReBN in some of them,
+with three. What is done is kept in the folder of runs and is not repeated. The figures go to
+benchmarks/results/baselines.json, and the page that is made of them to docs/baselines.md; with
+another --output, both go there. Rows of a real model are added one environment after the other.
 
 Examples:
-  python benchmarks/run.py baselines                     everything, resumable
+  python benchmarks/run.py baselines                     everything but real models, resumable
   python benchmarks/run.py baselines --only scripted     without training, which needs torch
   python benchmarks/run.py baselines --report-only       the page from the committed figures
+  python benchmarks/run.py baselines --real smollm2      a real model, resumable by environment
+  python benchmarks/run.py baselines --real runs/sft/model --as 'smollm2, supervised' --env rg:gcd
 """
 
 import argparse
@@ -19,6 +22,8 @@ from learning.plots import plot_grid
 
 from baselines.figures import Figures
 from baselines.page import PICTURE, baselines_page
+from baselines.real import FILE as REAL
+from baselines.real import play_real
 
 __all__ = ["add_arguments", "run"]
 
@@ -31,6 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", choices=("scripted", "trained"), help="one part of it")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="parallel cells")
     parser.add_argument("--runs", type=Path, default=Path("runs/baselines"), help="folder of runs")
+    parser.add_argument("--real", metavar="MODEL", help="only play this model of transformers")
+    parser.add_argument("--as", dest="name", help="its name on the page")
+    parser.add_argument("--env", action="append", help="with --real; may be repeated")
     parser.add_argument(
         "--report-only", action="store_true", help="write the page from the figures in --output"
     )
@@ -38,7 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Make the missing cells and the page."""
-    if not options.report_only:
+    if options.real:
+        envs = options.env or Figures.read(options.output).cheapest
+        play_real(options.real, options.name or options.real, envs, options.output / REAL)
+    elif not options.report_only:
         from baselines.schedule import make_all  # noqa: PLC0415 - needs torch
 
         make_all(options.runs, options.output, only=options.only, jobs=options.jobs)
@@ -48,6 +59,6 @@ def run(options: argparse.Namespace) -> None:
     if figures.trained:
         picture = page.parent / PICTURE
         picture.parent.mkdir(exist_ok=True)
-        curves = {env: figures.curves(env) for env in figures.trained}
-        plot_grid(curves, "return", picture)
+        curves = {task: figures.curves(task) for task in figures.trained}
+        plot_grid(curves, "success", picture)
     print(f"Written: {page}")

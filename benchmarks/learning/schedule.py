@@ -13,7 +13,7 @@ from learning.store import Store
 from learning.tasks import STUDIES, Plan
 from learning.training import make_warm_start, train
 
-__all__ = ["make_all", "make_cells", "processes", "results"]
+__all__ = ["is_ready", "make_all", "make_cells", "processes", "results"]
 
 
 def make_all(runs: Path, output: Path, *, only: Sequence[str] | None, jobs: int) -> None:
@@ -46,10 +46,20 @@ def make_cells(pool: Executor, store: Store, cells: Sequence[Cell], plan: Plan =
         pool: Runs them.
         store: The figures so far; new ones are added.
         cells: The cells, whose learning rates are known.
-        plan: The tasks and sizes.
+        plan: The tasks and sizes. Cells whose warm starts have less success than it asks are left
+            out.
     """
     _make_warm_starts(pool, store, cells, plan)
-    _make_runs(pool, store, cells, plan)
+    ready = [cell for cell in cells if is_ready(store, cell, plan)]
+    _make_runs(pool, store, ready, plan)
+
+
+def is_ready(store: Store, cell: Cell, plan: Plan) -> bool:
+    """Return whether all warm starts of a cell have the success that the plan asks."""
+    starts = [store.warm.get((cell.family, start)) for start in range(cell.starts)]
+    return all(
+        one and min(one.get("learned", ()), default=0) >= plan.least_success for one in starts
+    )
 
 
 def _make_warm_starts(pool: Executor, store: Store, cells: Iterable[Cell], plan: Plan) -> None:

@@ -1,4 +1,4 @@
-"""A reward shaper that adds a constant to the return of every turn."""
+"""Reward shapers: a constant added to every return, and success as the only reward."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import torch
 from gem_train.batch import Batch
 from gem_train.shapers import RewardShaper
 
-__all__ = ["ReturnOffset"]
+__all__ = ["ReturnOffset", "SuccessReward"]
 
 
 @dataclass(frozen=True)
@@ -30,3 +30,20 @@ class ReturnOffset(RewardShaper):
     def shape_rewards(self, batch: Batch) -> torch.Tensor:
         is_last = batch.done.to(batch.reward)
         return batch.reward + self.offset * (1 - self.gamma * (1 - is_last))
+
+
+@dataclass(frozen=True)
+class SuccessReward(RewardShaper):
+    """Rewards success alone: 1 in the last turn of an episode with the largest return, else 0.
+
+    Args:
+        largest: The largest return, which only a success has.
+    """
+
+    largest: float = 1.0
+
+    def shape_rewards(self, batch: Batch) -> torch.Tensor:
+        returns = batch.reward.new_zeros(batch.episodes)  # of each episode
+        returns.index_add_(0, batch.episode, batch.reward)
+        is_success = returns[batch.episode] >= self.largest - 1e-6
+        return (batch.done & is_success).to(batch.reward)

@@ -7,10 +7,14 @@ from typing import Any
 from gem_core import Wrapper
 from gem_core.factory import EnvFactory, make_factory
 from gem_core.plugins import default_registry
+from gem_core.seeding import child_seed
 from gem_core.specs import ENVS, EnvSpec
 from learning.envs import FirstLine, ShortTexts
 
-__all__ = ["FAMILIES", "STUDIES", "TASKS", "Family", "Plan", "Task"]
+__all__ = ["FAMILIES", "HELD_OUT", "LEARNED", "STUDIES", "TASKS", "Family", "Plan", "Task"]
+
+HELD_OUT, LEARNED = (child_seed(10**6 + number, "evaluation") for number in range(2))
+"""The seeds of the tasks that models are measured on: held out, and like those they learn from."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,7 @@ class Task:
         wrapper: Shortens the prompt.
         skill: Share of the oracle's actions in the demonstrations; several values alternate.
         demonstrations: Number of demonstrated episodes that a warm start learns from.
+        shapers: Ids of reward shapers in training.
     """
 
     env: EnvSpec | str
@@ -34,9 +39,14 @@ class Task:
     wrapper: Callable[..., Wrapper] | None = None
     skill: float | tuple[float, ...] = 0.4
     demonstrations: int = 2000
+    shapers: tuple[str, ...] = ()
+
+    def held_out(self) -> EnvFactory:
+        """Return a factory of what models are measured on: here other seeds of the same."""
+        return self.factory()
 
     def factory(self) -> EnvFactory:
-        """Return a factory of the environment."""
+        """Return a factory of what models learn from."""
         spec = default_registry().find(ENVS, self.env) if isinstance(self.env, str) else self.env
         wrappers = [self.wrapper] if self.wrapper else []
         return make_factory(spec.with_kwargs(**self.kwargs), tools=self.tools, wrappers=wrappers)
@@ -127,6 +137,8 @@ class Plan:
         episodes: Episodes of a step.
         demonstrated: Demonstrated episodes of an update of a warm start.
         held_out: Episodes that a trained model plays; a warm start plays twice as many.
+        least_success: Success on what it learned from that a warm start must reach.
+        doublings: How often demonstrations and updates are doubled until it does.
     """
 
     tasks: Mapping[str, Task]
@@ -138,6 +150,8 @@ class Plan:
     episodes: int = 64
     demonstrated: int = 64
     held_out: int = 256
+    least_success: float = 0.0
+    doublings: int = 0
 
 
 STUDIES = Plan(TASKS, FAMILIES)
