@@ -22,8 +22,9 @@ from baselines.scripted import collected, measured
 from baselines.tiny import PLAN
 from gem_core import make_agent
 from gem_core.agent import Agent
+from gem_core.factory import EnvFactory
 
-__all__ = ["CANDIDATES", "EPISODES", "best_constant", "play_constant"]
+__all__ = ["CANDIDATES", "EPISODES", "best_constant", "constants", "play_constant"]
 
 CANDIDATES = 5
 """Candidates from the actions of each agent."""
@@ -54,20 +55,31 @@ def best_constant(env: str, episodes: int | None = None) -> dict[str, Any]:
     """
     kind = "questions" if family_of(env) in _QUESTIONS else "others"
     wanted = EPISODES[kind] if episodes is None else episodes
-    candidates = dict.fromkeys(
-        text
-        for agent in ("oracle", "random")
-        for text, _ in _actions(env, agent, wanted).most_common(CANDIDATES)
-    )
-    scored = {text: measured(other_tasks(env), _always(text), _SEED, wanted) for text in candidates}
-    text = max(scored, key=lambda one: _rank(scored[one]))
+    scored = constants(other_tasks(env), wanted)
+    text = next(iter(scored))
     return {
         "env": env,
         "text": text,
-        "candidates": len(candidates),
+        "candidates": len(scored),
         "chosen_on": scored[text],
         "held_out": _of_models(env, text) if env in PLAN.families else None,
     }
+
+
+def constants(tasks: EnvFactory, episodes: int) -> dict[str, dict[str, Any]]:
+    """Return the candidates with their figures of ``measured``, the best one first.
+
+    Args:
+        tasks: Makes the environment, with tasks that are not scored.
+        episodes: Episodes of each agent and candidate.
+    """
+    candidates = dict.fromkeys(
+        text
+        for agent in ("oracle", "random")
+        for text, _ in _actions(tasks, agent, episodes).most_common(CANDIDATES)
+    )
+    scored = {text: measured(tasks, _always(text), _SEED, episodes) for text in candidates}
+    return dict(sorted(scored.items(), key=lambda one: _rank(one[1]), reverse=True))
 
 
 def _of_models(env: str, text: str) -> dict[str, Any]:
@@ -78,8 +90,8 @@ def _always(text: str) -> Callable[[], Agent]:
     return partial(make_agent, "scripted", actions=[text])
 
 
-def _actions(env: str, agent: str, episodes: int) -> Counter[str]:
-    played = collected(other_tasks(env), partial(make_agent, agent), _SEED, episodes)
+def _actions(tasks: EnvFactory, agent: str, episodes: int) -> Counter[str]:
+    played = collected(tasks, partial(make_agent, agent), _SEED, episodes)
     said = (turn.action for one in played for turn in one.turns)
     return Counter(one for one in said if isinstance(one, str))
 

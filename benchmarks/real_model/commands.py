@@ -9,6 +9,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from baselines.constant import constants
+from hydra.core.override_parser.types import Quote, QuotedString
+
+from gem_rollout.answer_instruction import DEFAULT, KEY
+from gem_rollout.commands import envs_by_name
 from real_model.units import TASKS, Sizes, Task, Unit
 
 __all__ = ["Command", "Deadline", "commands", "made_model"]
@@ -17,6 +22,9 @@ _SYSTEM = Path(__file__).parent / "system.txt"
 _SEED = 7
 """The seed of the tasks of all evaluations; training has others."""
 _BATCH = 16
+_CHOOSING = 40
+"""Episodes for each candidate of the best constant answer."""
+_REFERENCES = ("agent=[random,oracle]",)
 _SECONDS = "seconds.json"
 _TEN_SECONDS = 10.0
 
@@ -99,7 +107,12 @@ def commands(
     """
     task, shared = TASKS[unit.task], folder / unit.task
     own = folder / unit.name
-    yield "references", _played(task, sizes, shared / "references", ("agent=[random,oracle]",))
+    yield "references", _played(task, task.envs, sizes, shared / "references", _REFERENCES)
+    for number, env in enumerate(task.envs):
+        text = QuotedString(_constant(task, env, shared), Quote.double).with_quotes()
+        agent = ("agent=scripted", f"agent.actions=[{text}]")
+        out = shared / f"constant-{number}"
+        yield f"constant in {env}", _played(task, (env,), sizes, out, agent)
     yield "base", _evaluated(task, sizes, model, device, shared / "base")
     supervised = shared / "supervised"
     words = (
@@ -134,13 +147,26 @@ def _evaluated(task: Task, sizes: Sizes, model: str, device: str, out: Path) -> 
         *(f"agent.max_new_tokens={task.tokens}", f"agent.device={device}", f"agent.seed={_SEED}"),
         *("agent.batch_size=256", "concurrency=256"),
     )
-    return _played(task, sizes, out, agent)
+    return _played(task, task.envs, sizes, out, agent)
 
 
-def _played(task: Task, sizes: Sizes, out: Path, agent: Sequence[str]) -> Command:
-    envs = f"envs=[{','.join((task.env, *task.transfer))}]" if task.transfer else task.env
-    words = ("eval", envs, *task.options, *agent, f"seed={_SEED}")
+def _played(
+    task: Task, envs: Sequence[str], sizes: Sizes, out: Path, agent: Sequence[str]
+) -> Command:
+    names = envs[0] if len(envs) == 1 else f"envs=[{','.join(envs)}]"
+    words = ("eval", names, *task.options, *agent, f"seed={_SEED}")
     return Command(out, (*words, f"episodes={sizes.eval_episodes}"))
+
+
+def _constant(task: Task, env: str, folder: Path) -> str:
+    """Return the best constant answer, which is chosen once, on other tasks."""
+    file = folder / f"constant-in-{env.replace(':', '-')}.json"
+    if not file.exists():
+        tasks = envs_by_name({"envs": [{"id": env, **task.params}], KEY: DEFAULT})
+        (made,) = tasks.values()
+        file.write_text(json.dumps(next(iter(constants(made, _CHOOSING)))), encoding="utf-8")
+    text: str = json.loads(file.read_text(encoding="utf-8"))
+    return text
 
 
 def _sampling(task: Task) -> Iterator[str]:

@@ -39,8 +39,9 @@ def figures_of(unit: Unit, sizes: Sizes, model: str, done: Mapping[str, Command]
     """
     evaluations = [
         one
-        for stage in ("references", "base", "supervised", "trained")
-        for one in _evaluations(stage, done[stage].out)
+        for stage, command in done.items()
+        if not stage.endswith("training")
+        for one in _evaluations(stage, command.out)
     ]
     return {
         "unit": {"task": unit.task, "algo": unit.algo, "seed": unit.seed},
@@ -59,7 +60,7 @@ def _evaluations(stage: str, run: Path) -> list[dict[str, Any]]:
     rows = json.loads((run / "metrics.json").read_text(encoding="utf-8"))["rows"]
     return [
         {
-            "stage": row["agent"] if stage == "references" else stage,
+            "stage": row["agent"] if stage == "references" else stage.partition(" ")[0],
             "env": row["name"],
             "success": row["success"],
             "return": row["mean_return"],

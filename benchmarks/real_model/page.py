@@ -116,7 +116,7 @@ def _task(group: Sequence[Figures]) -> Iterator[str]:
 
 def _results(group: Sequence[Figures]) -> str:
     first = group[0]
-    envs = (first["env"], *TASKS[first["unit"]["task"]].transfer)
+    envs = TASKS[first["unit"]["task"]].envs
     rows = []
     for stage, label in _STAGES.items():
         if stage == "oracle":

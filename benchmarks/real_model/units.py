@@ -1,7 +1,7 @@
 """What is trained: environments, sizes, and units, each of which is one run of training."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 __all__ = ["ALGORITHMS", "FRACTION", "TASKS", "WHOLE", "Sizes", "Task", "Unit", "units"]
@@ -16,16 +16,29 @@ class Task:
     Args:
         env: Its id.
         transfer: Environments that are played before and after training, and never trained in.
-        options: Further arguments of ``eval`` and ``train``.
+        params: Parameters of all these environments.
+        tools: The tools that the model may call.
         tokens: Most tokens of a reply.
         about: What the page says of it.
     """
 
     env: str
     transfer: tuple[str, ...] = ()
-    options: tuple[str, ...] = ()
+    params: Mapping[str, Any] = field(default_factory=dict)
+    tools: tuple[str, ...] = ()
     tokens: int = 16
     about: str = ""
+
+    @property
+    def envs(self) -> tuple[str, ...]:
+        """All environments that are played, the one to train in first."""
+        return (self.env, *self.transfer)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Arguments of ``eval`` and ``train`` for the parameters and the tools."""
+        tools = (f"tools=[{','.join(self.tools)}]",) if self.tools else ()
+        return (*(f"env.{name}={value}" for name, value in self.params.items()), *tools)
 
 
 TASKS = {
@@ -34,8 +47,8 @@ TASKS = {
         ("game:GuessTheNumber-v0", "game:GuessTheNumber-v0-hard"),
         about="`game:GuessTheNumber-v0-easy` has ten secrets, so it is not evaluated on new ones.",
     ),
-    "gcd": Task("rg:gcd", options=("env.level=0",), tokens=24),
-    "math": Task("math:Sample", options=("tools=[python]",), tokens=96),
+    "gcd": Task("rg:gcd", params={"level": 0}, tokens=24),
+    "math": Task("math:Sample", tools=("python",), tokens=96),
     "terminal": Task("terminal:Generated-easy", ("terminal:Generated-hard",), tokens=64),
 }
 """In the order in which they are worth a GPU's time."""

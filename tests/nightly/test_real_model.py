@@ -52,7 +52,7 @@ def test_a_unit_that_is_stopped_goes_on_and_is_not_run_twice(
     file = tmp_path / "out" / "real_model" / "cpu-guess-rebn-0.json"
     found = json.loads(file.read_text(encoding="utf-8"))
     stages = {row["stage"] for row in found["evaluations"]}
-    assert stages == {"random", "oracle", "base", "supervised", "trained"}
+    assert stages == {"random", "constant", "oracle", "base", "supervised", "trained"}
     assert len(found["evaluations"]) == len(stages) * 3
     assert found["curves"]["step"] == [1.0]
     assert "reinforcement learning is 1 steps" in (tmp_path / "out" / "real-model.md").read_text()
