@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 from gem_core.env import Env
-from gem_core.errors import ConfigError
+from gem_core.errors import ConfigError, DataError
 from gem_core.observation import Action, Info, Observation, visible_text
 from gem_core.records import from_fields, from_runs, to_fields, to_runs
 from gem_core.specs import load_entry_point
@@ -77,6 +77,21 @@ class Generation:
     attempts: int = 1
     cost: float | None = None
     extra: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the versions, which a file must have for each token.
+
+        Raises:
+            DataError: There are not as many as sampled tokens, or one is not an int.
+        """
+        versions, count = self.versions, len(self.token_ids or ())
+        if versions is None:
+            return
+        if len(versions) != count or not all(v is None or type(v) is int for v in versions):
+            raise DataError(
+                f"A reply has {count} sampled tokens and the versions {str(versions)[:80]}; there "
+                f"must be an int or None for each token."
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, ``versions`` as runs ``[version, tokens]``; values are not copied."""

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from selection import thorough
 
-from gem_core.agent import Generation
+from gem_core.agent import BaseAgent, Generation, Reply
 from gem_core.env import BaseEnv, Step
-from gem_core.errors import ConfigError, DataError
+from gem_core.errors import ConfigError
 from gem_core.observation import Action, Info, Observation
 from gem_rollout import (
     Limits,
@@ -26,6 +26,7 @@ from gem_rollout import (
     Trajectory,
     TrajectoryFile,
     Turn,
+    collect,
     play_tokens,
     read_trajectories,
     training_rows,
@@ -115,9 +116,23 @@ def test_runs_that_are_not_those_of_the_tokens_are_refused(runs: Any, tmp_path: 
         list(read_trajectories(path))
 
 
-def test_tokens_with_too_few_versions_are_refused() -> None:
-    with pytest.raises(DataError, match="2 sampled tokens and 1 versions"):
-        episode(Generation(prompt_ids=[1], token_ids=[2, 3], versions=[4])).tokens()
+@pytest.mark.parametrize(
+    ("ids", "versions"), [([2, 3], [4]), (None, [4]), ([2], ["4"]), ([2], [True])]
+)
+def test_an_agent_whose_versions_are_not_those_of_its_tokens_has_failed(
+    ids: Any, versions: Any
+) -> None:
+    """Else the file of its episodes could not be read."""
+
+    class Confused(BaseAgent):
+        def act(self, observation: Observation, info: Info) -> Reply:
+            return Reply("1", Generation(prompt_ids=[1], token_ids=ids, versions=versions))
+
+    (played,) = collect(FourTurns, Confused, episodes=1)
+    error = through_a_file(played).error
+    assert error is not None
+    assert (error["boundary"], error["type"]) == ("agent", "DataError")
+    assert "versions" in error["message"]
 
 
 class TestASession:

@@ -85,13 +85,14 @@ class RowRNG:
         scaled = logits / self._temperature if self._has_temperature else logits
         largest, tokens = scaled.max(-1, keepdim=True)
         probabilities = scaled.softmax(-1)
-        log_sum = largest - probabilities.gather(-1, tokens).log()
+        log_largest = probabilities.gather(-1, tokens).log()
         if not self._all_greedy:
             drawn = self._drawn(probabilities)
             tokens = torch.where(self._greedy > 0, tokens, drawn) if self._some_greedy else drawn
-        logprobs = scaled.gather(-1, tokens) - log_sum
+        # The largest is subtracted first: rounding then does not depend on how large logits are.
+        logprobs = scaled.gather(-1, tokens) - largest + log_largest
         if self._has_temperature and self._some_own:
-            own = logits.gather(-1, tokens) - logits.logsumexp(-1, keepdim=True)
+            own = logits.log_softmax(-1).gather(-1, tokens)
             logprobs = torch.where(self._scaled > 0, logprobs, own)
         return tokens, logprobs
 

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from gem_core.errors import ConfigError
+from gem_core.wrappers.history import check_shows_tools
 from gem_rollout.tokens.transcript import encode_continuation
 
 __all__ = [
@@ -197,9 +199,14 @@ def _check(tokenizer: Any, conversation: Conversation, variables: Mapping[str, A
     before_text, before_ids = "", list[int]()
     turns = [i for i, m in enumerate(conversation.messages) if m["role"] == "assistant"]
     prompts = [*turns, len(conversation.messages)]
-    first = render(prompts[0], is_prompt=True)
-    if conversation.tools and first == render(prompts[0], is_prompt=True, tools=None):
-        return Finding(conversation.name, "ignores tools", 1)
+    if conversation.tools:
+        try:
+            check_shows_tools(
+                render(prompts[0], is_prompt=True),
+                lambda: render(prompts[0], is_prompt=True, tools=None),
+            )
+        except ConfigError:
+            return Finding(conversation.name, "ignores tools", 1)
     for turn, at in enumerate(prompts, start=1):
         text = render(at, is_prompt=True)
         ids = _encode(tokenizer, text)

@@ -77,6 +77,14 @@ class TestRowRNG:
         assert set(found) == {3}
         assert set(logprobs) == {0.0}
 
+    @pytest.mark.parametrize(("temperature", "scaled"), [(1.0, True), (0.5, False)])
+    def test_logprobs_are_as_exact_for_large_logits(self, temperature, scaled):
+        logits = torch.randn(64, 50, generator=torch.Generator().manual_seed(0)) + 1000
+        one = Request([1], 1, temperature, scaled_logprobs=scaled)
+        tokens, logprobs = RowRNG([one] * 64, range(64), [0] * 64, "cpu").sample(logits)
+        expected = logits.double().log_softmax(-1).gather(-1, tokens)
+        torch.testing.assert_close(logprobs.double(), expected, atol=2e-6, rtol=0)
+
     def test_logprobs_are_the_models_own_or_those_at_the_temperature(self):
         logits = torch.randn(3, 20, generator=torch.Generator().manual_seed(0))
         requests = [

@@ -102,6 +102,11 @@ class TestTemplates:
         assert {one.name for one in found if one.status == "ignores tools"} == with_tools
         assert finding_of(SHOWS_TOOLS + template, "tools").status == "ok"
 
+    def test_a_template_that_cannot_do_without_tools_shows_them(self):
+        needs = "{% for tool in tools %}{{ tool | tojson }}{% endfor %}"
+        template = needs + PLAIN.replace("SAID", "message.content")
+        assert finding_of(template, "tools").status == "ok"
+
     @pytest.mark.slow
     def test_a_template_that_rewrites_calls_breaks_conversations_with_calls(self):
         assert broken(REWRITES_CALLS) == CALLS

@@ -220,8 +220,8 @@ class TrainConfig(_Part):
     steps: int = Field(default=100, ge=1)
     """Number of steps; each collects episodes and learns from them."""
     stop_after: int = Field(default=0, ge=0)
-    """End the run, as if it had no more steps, after this number of consecutive steps in which all
-    episodes of every group had the same return, or no advantage differed from 0; 0 for never."""
+    """End the run, as if it had no more steps, after this number of consecutive steps in which no
+    advantage differed from 0, as in groups of equal returns; 0 for never."""
     seed: int = Field(default=0, ge=0)
     """Seed of all random draws."""
     algo: dict[str, Any] = {"id": "rebn"}

@@ -56,7 +56,9 @@ _SIGNS = {
         "The gradient has been 0: nothing is learned. Look at rollout/return and the advantages.",
     ),
     "groups": _Sign(
-        _is("rollout/equal_groups", 1.0),
+        lambda now, _first: (
+            now.get("rollout/equal_groups") == 1 and not now.get("train/advantage_std")
+        ),
         "All episodes of every group have had the same return, so no advantage differs from 0. "
         "Choose tasks that are neither too easy nor too hard, or raise rollout.group_size.",
     ),
@@ -120,7 +122,7 @@ class Health:
 
     @property
     def equal_steps(self) -> int:
-        """Number of latest steps in which groups had equal returns, or the gradient was 0."""
+        """Number of latest steps in which advantages did not differ, or the gradient was 0."""
         return max(self._counts["groups"], self._counts["gradient"])
 
     def state_dict(self) -> dict[str, Any]:

@@ -204,6 +204,14 @@ def test_a_sign_of_a_broken_run_is_reported_once_when_it_lasts(bad, text):
     assert [len(again.notes({**GOOD, **bad})) for _ in range(3)] == [0, 0, 1]
 
 
+def test_equal_groups_of_different_returns_are_something_to_learn_from():
+    """As with algo=rebn, whose advantages are those of the whole batch."""
+    health = Health(1)
+    for spread, count in ((0.0, 1), (1.0, 0)):
+        metrics = {**GOOD, "rollout/equal_groups": 1.0, "train/advantage_std": spread}
+        assert len(health.notes(metrics)) == health.equal_steps == count
+
+
 def test_a_warning_about_responses_quotes_what_the_model_wrote_and_names_keys_of_training():
     turns = [turn_of([1], [2], [-0.1], 0.0, extends=False, **how) for how in
              ({}, {"cut": True}, {"formatted": False})]  # fmt: skip

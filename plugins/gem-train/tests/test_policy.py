@@ -232,6 +232,18 @@ def test_a_checkpoint_of_adapters_loads_as_a_model_in_any_folder(tmp_path, monke
         make_agent("transformers", model=str(tmp_path / "checkpoint"), device="cpu")
 
 
+def test_adapters_come_with_the_chat_template_that_was_saved_with_them(folder, tmp_path):
+    needs("peft")
+    policy = Policy.load(folder, device="cpu", lora={"r": 2})
+    policy.tokenizer.chat_template = "{{ messages[0].content }} then"
+    policy.save(tmp_path)
+    assert Policy.load(tmp_path, device="cpu").tokenizer.chat_template.endswith("then")
+    file = tmp_path / "adapter_config.json"
+    file.write_text(file.read_text().replace(str(folder), ""))
+    with pytest.raises(ConfigError, match="names no base_model_name_or_path"):
+        Policy.load(tmp_path, device="cpu")
+
+
 def test_dropout_rests_in_sampling_and_learning(policy):
     batch = batch_for(policy)
     with torch.no_grad():

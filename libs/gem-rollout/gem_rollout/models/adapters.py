@@ -32,7 +32,9 @@ def find_base(folder: str | os.PathLike[str]) -> tuple[str, dict[str, Any]] | No
         return None
     if importlib.util.find_spec("peft") is None:
         raise ConfigError("Its adapters need peft: pip install peft.")
-    base = json.loads(file.read_text("utf-8")).get("base_model_name_or_path") or ""
+    base = json.loads(file.read_text("utf-8")).get("base_model_name_or_path")
+    if not base:
+        raise ConfigError(f"{file} names no base_model_name_or_path.")
     try:
         return find_pretrained(base)
     except ConfigError as error:

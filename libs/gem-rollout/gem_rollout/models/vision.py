@@ -12,6 +12,7 @@ import importlib.util
 import inspect
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from gem_core.content import Image
@@ -25,6 +26,8 @@ __all__ = ["NEVER", "Vision", "load_with_processor", "tokenizer_of"]
 NEVER = -1e4
 """The logit of tokens that are never sampled; finite, so that an entropy is defined."""
 _MARK = "[image]"
+_READERS = ("tokenizer_config.json", "processor_config.json")
+"""The files of a folder with a tokenizer, and of one with a processor."""
 _MODALITIES = ("image", "video", "vision", "audio")
 
 
@@ -40,7 +43,7 @@ def load_with_processor(
 
     Args:
         name: Name or folder of the model, or a folder with adapters, which are merged into their
-            base model.
+            base model; its tokenizer or processor is used if it has one.
         options: Arguments of each ``from_pretrained``.
         model_options: Further arguments for the model.
 
@@ -51,6 +54,8 @@ def load_with_processor(
     """
     if (base := find_base(name)) is not None:
         model, processor = load_with_processor(base[0], {**options, **base[1]}, **model_options)
+        if Path(name, _READERS[hasattr(processor, "image_processor")]).is_file():
+            processor = type(processor).from_pretrained(name)
         return with_adapters(model, name), processor
     import transformers  # noqa: PLC0415 - optional, and takes seconds
 

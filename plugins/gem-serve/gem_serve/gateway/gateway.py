@@ -76,10 +76,12 @@ class Gateway:
         if self.folder is not None:
             for path in sorted((self.folder / "log").glob("*.jsonl")):
                 episode = ProgramEpisode.read(path)
-                if episode is not None and episode.closed is None:
+                if episode is None:
+                    continue
+                known = [one.version or 0 for one in episode.records.calls.values()]
+                self.version = max([self.version, *known])
+                if episode.closed is None:
                     self.episodes[episode.id] = episode
-                    known = [one.version or 0 for one in episode.records.calls.values()]
-                    self.version = max([self.version, *known])
         self.is_ready = True
 
     def playing(self) -> int:

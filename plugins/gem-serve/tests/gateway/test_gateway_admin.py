@@ -26,6 +26,7 @@ from gem_serve.gateway.engine import EngineClient
 from gem_serve.gateway.events import CallError
 from gem_serve.gateway.gateway import Gateway
 from gem_serve.gateway.programs import PROGRAMS, variables_of
+from gem_serve.gateway.serving import GatewayThread
 from gem_serve.gateway.testing.checks import differences
 from gem_serve.gateway.testing.http import post
 
@@ -211,6 +212,21 @@ def test_calls_wait_while_weights_are_exchanged(start_engine: Start, start_gatew
     found = {turn.info["call"]: turn.generation for turn in turns}
     for version in (0, 1):
         assert found[version].versions == [version] * len(found[version].token_ids)
+
+
+def test_versions_go_on_after_a_restart(
+    start_engine: Start, start_gateway: Start, tmp_path: Path
+) -> None:
+    """Also if no episode is open."""
+    url = start_engine().url
+    with GatewayThread(url, tmp_path) as gateway:
+        gateway.admin.resume(4)
+        episode = gateway.admin.create()
+        call(episode.openai_url)
+        gateway.admin.close(episode.episode)
+    again = start_gateway(url, tmp_path)
+    until(lambda: again.gateway.is_ready)
+    assert again.admin.resume() == 5
 
 
 def test_a_pause_waits_for_the_calls_that_run(start_engine: Start, start_gateway: Start) -> None:

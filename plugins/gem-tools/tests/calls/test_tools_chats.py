@@ -177,6 +177,12 @@ def test_a_template_that_ignores_schemas_is_refused() -> None:
         chat(PLAIN, call_format="openai", instructions="schemas")
 
 
+def test_a_template_that_cannot_do_without_schemas_shows_them() -> None:
+    needs = "{% for tool in tools %}[{{ tool.function.name }}]{% endfor %}"
+    env = chat(needs + PLAIN, call_format="openai", instructions="schemas")
+    assert env.reset(seed=1)[0].startswith("[add][user]")
+
+
 class TestFenced:
     def test_every_template_can_show_fenced_calls(self) -> None:
         action = '```tool_call\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n```'
