@@ -1,6 +1,7 @@
 """The commands of a unit, run as a user would; those that are done are skipped, others resumed."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -97,6 +98,7 @@ def commands(
     The references, the base model and the supervised start are shared by all units of a task. What
     is trained depends on the stages before, so each is to be run before the next is asked for.
     """
+    folder /= re.sub(r"[^\w.]+", "-", model)  # what was made with another model is no start
     task, shared = TASKS[unit.task], folder / unit.task
     own = folder / unit.name
     yield "references", _played(task, sizes, shared / "references", ("agent=[random,oracle]",))

@@ -132,9 +132,17 @@ class TestData:
         assert found["runs"][0]["metrics"] == {"train/loss": [None, 1.0]}
         assert [panel["title"] for panel in found["panels"]] == ["Loss"]
 
-    def test_a_table_that_is_not_one_of_metrics_is_named(self, tmp_path):
-        (tmp_path / "metrics.csv").write_text("a,b\n1,2\n")
-        with opened(tmp_path) as store, pytest.raises(DataError, match="not a table of metrics"):
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("a,b\n1,2\n", "not a table of metrics"),
+            (f'step,train/loss\n1,"{"2" * 200_000}\n', "not a table of metrics: field larger"),
+            (f"step,train/loss\n{'9' * 5000},1\n", "row 2: expected 2 cells, the first"),
+        ],
+    )
+    def test_a_table_that_is_not_one_of_metrics_is_named(self, tmp_path, text, said):
+        (tmp_path / "metrics.csv").write_text(text)
+        with opened(tmp_path) as store, pytest.raises(DataError, match=said):
             training(store)
 
     def test_a_folder_without_episodes_and_metrics_is_an_error(self, tmp_path):
