@@ -132,6 +132,14 @@ class TestData:
         assert found["runs"][0]["metrics"] == {"train/loss": [None, 1.0]}
         assert [panel["title"] for panel in found["panels"]] == ["Loss"]
 
+    def test_runs_of_unknown_settings_are_not_averaged(self, tmp_path):
+        runs = [tmp_path / name for name in "ab"]
+        for run in runs:
+            run.mkdir()
+            write_metrics(run, [{"step": 1, "train/loss": 1}])
+        with opened(*runs) as store:
+            assert [run["group"] for run in training(store)["runs"]] == [0, 1]
+
     @pytest.mark.parametrize(
         ("text", "said"),
         [
