@@ -113,10 +113,12 @@ ALGOS ?= rebn
 TASKS ?= guess
 # Minutes after which a call stops; the next one goes on.
 MINUTES ?= inf
+# Where the page and its figures are written; docs/ has those of published runs.
+OUTPUT ?= runs/real-model
 real-model: $(VENV)/.installed  ## Train a pretrained model on one GPU: make real-model SEEDS=3 ALGOS="rebn grpo"
 	@$(WITH_TORCH)
 	@$(BIN)/gem-core get-model smollm2
-	@$(BIN)/python benchmarks/run.py real-model --seeds $(SEEDS) --algos $(ALGOS) --tasks $(TASKS) --minutes $(MINUTES)
+	@$(BIN)/python benchmarks/run.py real-model --seeds $(SEEDS) --algos $(ALGOS) --tasks $(TASKS) --minutes $(MINUTES) --output $(OUTPUT)
 
 docs: $(VENV)/.installed  ## Write the generated pages of docs/
 	@$(BIN)/python docs/generate_known.py

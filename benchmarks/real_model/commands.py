@@ -1,6 +1,7 @@
 """The commands of a unit, run as a user would; those that are done are skipped, others resumed."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -66,6 +67,13 @@ class Command(NamedTuple):
         """Whether the run is complete."""
         return (self.out.parent / f"{self.out.name}.done").exists()
 
+    @property
+    def can_resume(self) -> bool:
+        """Whether there is a part to go on with; of training, only a checkpoint is one."""
+        if self.words[0] == "train":
+            return "sft" not in self.words and any(self.out.glob("checkpoints/[0-9]*"))
+        return self.out.exists()
+
     def run(self, deadline: Deadline) -> bool:
         """Make the run, or go on with it; return whether it is complete.
 
@@ -75,7 +83,7 @@ class Command(NamedTuple):
         if self.is_done:
             return True
         self.out.parent.mkdir(parents=True, exist_ok=True)
-        resume = ["resume=true"] if self.out.exists() and "sft" not in self.words else []
+        resume = ["resume=true"] if self.can_resume else []
         if self.out.exists() and not resume:
             shutil.rmtree(self.out)
         line = [sys.executable, "-m", "gem_core", *self.words, f"out={self.out}", *resume]
@@ -105,6 +113,7 @@ def commands(
     The references, the base model and the supervised start are shared by all units of a task. What
     is trained depends on the stages before, so each is to be run before the next is asked for.
     """
+    folder /= re.sub(r"[^\w.]+", "-", model)  # what was made with another model is no start
     task, shared = TASKS[unit.task], folder / unit.task
     own = folder / unit.name
     yield "references", _played(task, task.envs, sizes, shared / "references", _REFERENCES)

@@ -224,8 +224,9 @@ def _again(found: Sequence[Figures]) -> Iterator[str]:
         f"episodes; evaluations of {WHOLE.eval_episodes} episodes in each environment. Training "
         f"ends when {WHOLE.equal_steps} steps in a row had no group or batch with a spread of "
         f"returns. `MINUTES=8` stops a call in time; the next one goes on where it was. Every "
-        f"command is printed, and the figures of each unit are in "
-        f"[benchmarks/results/real_model](../benchmarks/results/real_model)."
+        f"command is printed. Page and figures go to `runs/real-model`; those of this page are in "
+        f"[benchmarks/results/real_model](../benchmarks/results/real_model), which "
+        f"`OUTPUT=benchmarks/results` adds to."
     )
     ran = {one["unit"]["task"] for one in found if one["sizes"] == WHOLE.as_json()}
     if waiting := [f"`{task.env}`" for name, task in TASKS.items() if name not in ran]:

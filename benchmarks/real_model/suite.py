@@ -55,10 +55,10 @@ def run(options: argparse.Namespace) -> None:
     found = [
         json.loads(file.read_text(encoding="utf-8")) for file in sorted(results.glob("*.json"))
     ]
-    where = PAGE if options.output == RESULTS else options.output / PAGE.name
-    where.write_text(page(found), encoding="utf-8")
+    where = PAGE if options.output.resolve() == RESULTS.resolve() else options.output / PAGE.name
     image = where.parent / PICTURE
-    image.parent.mkdir(exist_ok=True)
+    image.parent.mkdir(parents=True, exist_ok=True)
+    where.write_text(page(found), encoding="utf-8")
     picture(found, image)
     print(f"Written: {where}")
 
@@ -71,7 +71,12 @@ def _run_all(options: argparse.Namespace, results: Path) -> bool:
     sizes, device = (WHOLE, "cuda") if cuda else (FRACTION, "cpu")
     deadline = Deadline(time.monotonic() + options.minutes * _MINUTE)
     wanted = units(options.tasks, options.algos, options.seeds)
-    missing = [unit for unit in wanted if not _file(results, device, unit).exists()]
+    missing = []
+    for unit in wanted:
+        if _is_done(file := _file(results, device, unit), options.model):
+            print(f"{file} is there already: {unit.name} is not run again.", file=sys.stderr)
+        else:
+            missing.append(unit)
     for unit in missing[: options.units]:
         print(f"== {unit.name} on {device}", file=sys.stderr)
         if not _run_unit(unit, sizes, device, deadline, options, results):
@@ -100,6 +105,10 @@ def _run_unit(
     file = _file(results, device, unit)
     file.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     return True
+
+
+def _is_done(file: Path, model: str) -> bool:
+    return file.exists() and json.loads(file.read_text(encoding="utf-8"))["model"] == model
 
 
 def _file(results: Path, device: str, unit: Unit) -> Path:

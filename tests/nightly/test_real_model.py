@@ -33,6 +33,25 @@ def test_the_page_is_that_of_the_figures() -> None:
     assert (ROOT / "docs" / "real-model.md").read_text(encoding="utf-8") == page
 
 
+def test_another_model_does_not_take_the_runs_of_the_first(tmp_path: Path) -> None:
+    units = load("units")
+    unit = units.Unit("guess", "rebn", 0)
+    outs = [
+        {command.out for _, command in load("commands").commands(unit, units.FRACTION, *rest)}
+        for rest in (("smollm2", "cpu", tmp_path), ("other/model", "cpu", tmp_path))
+    ]
+    assert not outs[0] & outs[1]
+
+
+def test_training_that_was_stopped_before_its_first_checkpoint_begins_anew(tmp_path: Path) -> None:
+    command = load("commands").Command(tmp_path / "run", ("train", "algo=rebn"))
+    command.out.mkdir()
+    (command.out / "run.json").write_text("{}")
+    assert not command.can_resume
+    (command.out / "checkpoints" / "000020").mkdir(parents=True)
+    assert command.can_resume
+
+
 def test_a_unit_that_is_stopped_goes_on_and_is_not_run_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

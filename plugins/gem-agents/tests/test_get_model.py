@@ -145,6 +145,13 @@ def test_a_model_is_fetched_once_and_found_by_its_id(spec: Spec, index: Index) -
     assert find_pretrained("fake") == (str(folder), {})
 
 
+def test_a_model_is_found_in_a_cache_that_cannot_be_written(spec: Spec) -> None:
+    folder = model_folder(spec)
+    folder.mkdir(parents=True)
+    folder.with_name(f".{folder.name}.lock").mkdir()  # cannot be opened, as in such a cache
+    assert fetch_model(spec, lambda *_: None) == folder
+
+
 def test_an_interrupted_call_leaves_a_part_and_the_next_goes_on(spec: Spec) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

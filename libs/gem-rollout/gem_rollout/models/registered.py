@@ -54,6 +54,8 @@ def fetch_model(spec: Spec, report: ReportProgress) -> Path:
         ConfigError: It cannot be had or written.
     """
     folder = model_folder(spec)
+    if folder.is_dir():  # perhaps in a cache that cannot be written
+        return folder
     part = folder.with_name(f".{folder.name}.part")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

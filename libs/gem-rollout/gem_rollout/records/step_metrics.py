@@ -6,6 +6,7 @@ plot of metrics that belong together; the plots of a run and the viewer have the
 
 import csv
 import io
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +17,8 @@ __all__ = ["METRICS_FILE", "STEP", "Panel", "panels_of", "read_metrics", "read_t
 
 METRICS_FILE = "metrics.csv"
 STEP = "step"
+_STEP = re.compile("[0-9]{1,15}")
+"""Numbers that the page of the viewer can count with."""
 _MOST_CURVES = 7
 
 
@@ -164,7 +167,10 @@ def read_table(path: Path) -> tuple[list[str], list[list[str]]]:
     text = path.read_bytes().decode("utf-8", "replace")
     if not text:
         return [STEP], []
-    rows = list(csv.reader(io.StringIO(text, newline="")))
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline="")))
+    except csv.Error as error:
+        raise DataError(f"{path} is not a table of metrics: {error}. Repair the file.") from error
     columns = rows.pop(0)
     if not text.endswith("\n") and rows:
         rows.pop()
@@ -174,7 +180,7 @@ def read_table(path: Path) -> tuple[list[str], list[list[str]]]:
             f"{STEP!r}, and no name may occur twice. Move the file, or choose another folder."
         )
     for number, row in enumerate(rows, start=2):
-        if len(row) != len(columns) or not row[0].isascii() or not row[0].isdecimal():
+        if len(row) != len(columns) or not _STEP.fullmatch(row[0]):
             raise DataError(
                 f"{path}, row {number}: expected {len(columns)} cells, the first of them a step; "
                 f"got {row!r}. Repair the file, or move it."

@@ -96,7 +96,8 @@ def _table(run: Run, *_: int) -> tuple[list[int], dict[str, list[float | None]]]
 def _groups(runs: Sequence[Run]) -> tuple[list[str], list[int]]:
     """Return the labels of the groups, and the number of the group of each run."""
     settings = [_settings(run) for run in runs]
-    keys = [json.dumps(one, sort_keys=True) for one in settings]
+    # Runs of which no settings are known are not taken for the same.
+    keys = [json.dumps(one or at, sort_keys=True) for at, one in enumerate(settings)]
     distinct = list(dict.fromkeys(keys))
     members = [distinct.index(key) for key in keys]
     sizes = Counter(members)

@@ -132,9 +132,25 @@ class TestData:
         assert found["runs"][0]["metrics"] == {"train/loss": [None, 1.0]}
         assert [panel["title"] for panel in found["panels"]] == ["Loss"]
 
-    def test_a_table_that_is_not_one_of_metrics_is_named(self, tmp_path):
-        (tmp_path / "metrics.csv").write_text("a,b\n1,2\n")
-        with opened(tmp_path) as store, pytest.raises(DataError, match="not a table of metrics"):
+    def test_runs_of_unknown_settings_are_not_averaged(self, tmp_path):
+        runs = [tmp_path / name for name in "ab"]
+        for run in runs:
+            run.mkdir()
+            write_metrics(run, [{"step": 1, "train/loss": 1}])
+        with opened(*runs) as store:
+            assert [run["group"] for run in training(store)["runs"]] == [0, 1]
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("a,b\n1,2\n", "not a table of metrics"),
+            (f'step,train/loss\n1,"{"2" * 200_000}\n', "not a table of metrics: field larger"),
+            (f"step,train/loss\n{'9' * 5000},1\n", "row 2: expected 2 cells, the first"),
+        ],
+    )
+    def test_a_table_that_is_not_one_of_metrics_is_named(self, tmp_path, text, said):
+        (tmp_path / "metrics.csv").write_text(text)
+        with opened(tmp_path) as store, pytest.raises(DataError, match=said):
             training(store)
 
     def test_a_folder_without_episodes_and_metrics_is_an_error(self, tmp_path):
