@@ -173,6 +173,7 @@ def _constant(task: Task, env: str, folder: Path) -> str:
     if not file.exists():
         tasks = envs_by_name({"envs": [{"id": env, **task.params}], KEY: DEFAULT})
         (made,) = tasks.values()
+        folder.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(next(iter(constants(made, _CHOOSING)))), encoding="utf-8")
     text: str = json.loads(file.read_text(encoding="utf-8"))
     return text

@@ -255,7 +255,7 @@ class HydraCommand(click.Command):
         return complete(self._grammar(), ctx.params.get("words") or (), start)
 
     def _run(self, words: tuple[str, ...], form: str, **flags: Any) -> int:
-        _silence_bars()
+        _set_up_libraries()
         with declared_by(self._keys), remembered(secrets_in({}, words)):
             try:
                 prints_config = flags["cfg"] or flags["info"]
@@ -446,8 +446,13 @@ def check_values(model: type[K], config: Mapping[str, Any]) -> K:
         raise unusable(describe_validation_error(error)) from error
 
 
-def _silence_bars() -> None:
-    """Let no progress bars of transformers and the hub be drawn over those of the command."""
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # read when they are imported
+def _set_up_libraries() -> None:
+    """Set what libraries read when they are imported, unless the user has.
+
+    No progress bars of transformers and the hub are drawn over those of the command. Threads of
+    torch that wait for others sleep: otherwise they take the cores from those that they wait for.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     if (imported := sys.modules.get("transformers.utils.logging")) is not None:
         imported.disable_progress_bar()

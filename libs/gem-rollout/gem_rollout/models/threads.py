@@ -6,6 +6,10 @@ thread. With two threads on two busy cores, a model of 0.3 million parameters to
 as with one, and on idle cores the second thread gains nothing. The rule, unless a number is given
 or ``OMP_NUM_THREADS`` is set: one thread for models below 50 million parameters; for larger ones
 the cores that the process may use.
+
+In commands, threads that wait sleep (``OMP_WAIT_POLICY``). With 135 million parameters, 16 rows and
+two cores, 12 tokens took 4.9 s with one thread, 3.3 s with two, and 3.9 s with two that sleep; with
+four other processes on these cores 9, 22 and 12.6 s.
 """
 
 import contextlib
