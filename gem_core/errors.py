@@ -77,6 +77,10 @@ class ConfigError(GemError, ValueError):
     """A parameter or configuration value is not valid."""
 
 
+class NotInstalledError(ConfigError):
+    """A package or a model is not on this machine; the message says how to get it."""
+
+
 class ContentError(GemError, ValueError):
     """An image for an agent cannot be read."""
 

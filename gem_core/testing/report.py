@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from gem_core.errors import GemError, NoMachineError
+from gem_core.errors import GemError, NoMachineError, NotInstalledError
 
 __all__ = ["CheckFailedError", "Finding", "Report", "require", "run_checks"]
 
@@ -70,14 +70,14 @@ def run_checks(
 ) -> Report:
     """Run each check on a new subject; an exception of any kind is a finding.
 
-    Where no machine can be started, a check that needs one is ``unchecked``.
+    A check that needs what this host lacks is ``unchecked``: a machine, a package, a model.
     """
     for name in checks if names is None else names:
         try:
             checks[name](make_subject())
         except CheckFailedError as failure:
             report.findings.append(Finding(name, str(failure)))
-        except NoMachineError as error:
+        except (NoMachineError, NotInstalledError) as error:
             report.unchecked.append(f"{name}: {error}")
         except Exception as error:  # noqa: BLE001 - any error is a finding
             report.findings.append(Finding(name, f"raised {type(error).__name__}: {error}"))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gem_core.errors import ConfigError
+from gem_core.errors import ConfigError, NotInstalledError
 from gem_core.signatures import passes_options_to
 from gem_rollout.tokens.agent import TokenAgent
 from gem_rollout.tokens.limits import Limits
@@ -38,8 +38,8 @@ class LocalAgent(TokenAgent):
             ``history`` and ``template``; see ``TokenAgent``.
 
     Raises:
-        ConfigError: A parameter is invalid, torch or transformers are not installed, or the model
-            cannot be loaded.
+        NotInstalledError: torch or transformers are not installed, or the model was not fetched.
+        ConfigError: A parameter is invalid, or the model cannot be loaded.
     """
 
     @passes_options_to(TokenAgent, without={"name", "limits", "one_sequence"})
@@ -86,8 +86,8 @@ def _sampling_model(
     try:
         from gem_agents.local_model import load_model, share_model  # noqa: PLC0415 - imports torch
     except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"The agent 'transformers' needs {error.name}: pip install gem-agents[local]."
+        raise NotInstalledError(
+            f"The agent 'transformers' needs {error.name}: pip install 'gem-agents[local]'"
         ) from None
     if is_name:
         return load_model(model, device=device, dtype=dtype, **limits)

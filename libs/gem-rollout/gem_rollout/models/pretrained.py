@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from gem_core.errors import ConfigError
+from gem_core.errors import ConfigError, NotInstalledError
 from gem_rollout.models.registered import find_model, model_folder
 
 __all__ = ["base_model", "find_pretrained"]
@@ -34,16 +34,16 @@ def find_pretrained(name: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
         model is in its cache, otherwise no options.
 
     Raises:
-        ConfigError: The registered model was not fetched; there is neither such a folder nor such a
-            model on the hub; the folder is that of a run; or the hub does not answer in time, and
-            the model is not in the cache.
+        NotInstalledError: The registered model was not fetched.
+        ConfigError: There is neither such a folder nor such a model on the hub; the folder is that
+            of a run; or the hub does not answer in time, and the model is not in the cache.
     """
     name = os.fspath(name)
     if (spec := find_model(name)) is not None:
         folder = model_folder(spec)
         if not folder.is_dir():
             size = spec.metadata.get("size", "")
-            raise ConfigError(
+            raise NotInstalledError(
                 f"The model {name!r} is not on this machine. Fetch it{size and f' ({size})'}: "
                 f"gem-core get-model {name}"
             )

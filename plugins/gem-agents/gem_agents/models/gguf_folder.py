@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from gem_core.errors import ConfigError
+from gem_core.errors import ConfigError, NotInstalledError
 from gem_rollout.models.registered import ReportProgress
 
 __all__ = ["check_installed", "write_gguf"]
@@ -43,11 +43,11 @@ def check_installed() -> None:
     """Check that what ``write_gguf`` imports is installed.
 
     Raises:
-        ConfigError: It is not.
+        NotInstalledError: It is not.
     """
     for name in ("gguf", "safetensors", "tokenizers", "transformers"):
         if importlib.util.find_spec(name) is None:
-            raise ConfigError(f"This model needs {name}: pip install 'gem-agents[local]'")
+            raise NotInstalledError(f"This model needs {name}: pip install 'gem-agents[local]'")
 
 
 def write_gguf(source: Path, folder: Path, report: ReportProgress) -> None:

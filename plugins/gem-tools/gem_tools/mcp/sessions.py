@@ -295,6 +295,8 @@ class Sessions:
     def __init__(self) -> None:
         self._lock = Lock()
         self._held: dict[tuple[ServerConfig, Handlers], tuple[Session, int]] = {}
+        self._unused: set[Session] = set()
+        """Sessions that nothing uses and that may be open."""
 
     def hold(self, server: ServerConfig, handlers: Handlers) -> Session:
         """Return the session of a server; give it back with ``release``."""
@@ -305,7 +307,7 @@ class Sessions:
         return session
 
     def release(self, held: Iterable[Session]) -> list[Session]:
-        """Give sessions back, and return those that are unused now, for the caller to close."""
+        """Give sessions back, and return those that are unused now, for ``end``."""
         unused = []
         for session in held:
             key = session.server, session.handlers
@@ -315,12 +317,20 @@ class Sessions:
                     self._held[key] = session, count - 1
                 else:
                     unused.append(session)
+                    self._unused.add(session)
         return unused
 
+    async def end(self, unused: Iterable[Session]) -> None:
+        """Close sessions that ``release`` has returned."""
+        sessions = list(unused)
+        await asyncio.gather(*(session.close() for session in sessions))
+        self._unused.difference_update(sessions)
+
     async def close(self) -> None:
-        """Close all sessions."""
+        """Close all sessions, also those that are being closed."""
         held = [session for session, _ in list(self._held.values())]
-        await asyncio.gather(*(session.close() for session in held), return_exceptions=True)
+        ends = [session.close() for session in (*held, *self._unused)]
+        await asyncio.gather(*ends, return_exceptions=True)
 
 
 _lock = Lock()

@@ -117,7 +117,7 @@ class _ToolSessions:
     async def _end(self, unused: Sequence[Session]) -> None:
         for scope in list(self._calls):
             scope.cancel()
-        await asyncio.gather(*(session.close() for session in unused))
+        await self.shared.end(unused)
 
 
 class MCPTool(BaseTool):
