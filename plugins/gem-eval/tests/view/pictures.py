@@ -4,6 +4,9 @@ Usage: pictures.py [FOLDER] [--all]. With ``--all`` every page, wide and narrow,
 
 ``pictures.py --training RUN...`` takes those of the curves, from runs of ``gem-core train``; the
 docs have three seeds of 60 steps, as ``make demo-train`` takes them, with ``eval.every=10``.
+
+``pictures.py --model RUN`` takes that of the longest episode of smollm2 in a run of ``gem-core
+eval``, such as that of ``make demo-llm``, for the README.
 """
 
 import sys
@@ -32,6 +35,9 @@ def main():
     """Take the pictures."""
     if "--training" in sys.argv:
         take_training([Path(run) for run in sys.argv[sys.argv.index("--training") + 1 :]])
+        return
+    if "--model" in sys.argv:
+        take_model(Path(sys.argv[sys.argv.index("--model") + 1]))
         return
     given = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
     target = Path(given[0]) if given else DOCS
@@ -76,6 +82,19 @@ def take_training(runs):
                     page.wait_for_selector(".curve-hint:visible")
                 page.screenshot(path=DOCS / f"viewer-training{suffix}.png")
                 page.close()
+
+
+def take_model(run):
+    """Take a picture of an episode of a language model."""
+    with serving(run) as server, chromium() as browser:
+        rows = server.store.rows(
+            "SELECT number FROM episodes WHERE agent = 'smollm2' ORDER BY turns DESC, number"
+        )
+        page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="light")
+        page.goto(f"{server.url}#/episode/0-{rows[0]['number']}")
+        page.wait_for_selector(".turn")
+        page.screenshot(path=DOCS / "viewer-smollm2.png")
+        page.close()
 
 
 def take_visit(browser, root, target):
