@@ -95,7 +95,8 @@ def _rounded(value: float | None) -> float | None:
 
 def _machine() -> dict[str, str]:
     cuda = torch.cuda.is_available()
-    cores = f"{torch.get_num_threads()} threads of a CPU"
+    threads = torch.get_num_threads()
+    cores = "one thread of a CPU" if threads == 1 else f"{threads} threads of a CPU"
     versions = {name: importlib.metadata.version(name) for name in _PACKAGES}
     return {
         "device": torch.cuda.get_device_name(0) if cuda else cores,
