@@ -74,7 +74,7 @@ def test_a_unit_that_is_stopped_goes_on_and_is_not_run_twice(
     assert stages == {"random", "constant", "oracle", "base", "supervised", "trained"}
     assert len(found["evaluations"]) == len(stages) * 3
     assert found["curves"]["step"] == [1.0]
-    assert "reinforcement learning is 1 steps" in (tmp_path / "out" / "real-model.md").read_text()
+    assert "1 steps of 4 episodes" in (tmp_path / "out" / "real-model.md").read_text()
     changed = file.stat().st_mtime_ns
     suite.run(_options(suite, tmp_path, *words, "inf"))
     assert file.stat().st_mtime_ns == changed
