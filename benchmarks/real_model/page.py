@@ -202,7 +202,7 @@ def _on_a_cpu(found: Sequence[Figures]) -> Iterator[str]:
             f"start is the whole one, evaluations have {sizes['eval_episodes']} episodes in each "
             f"environment, and reinforcement learning is {sizes['steps']} steps of "
             f"{sizes['episodes']} episodes, which show that it runs. So few say little about what "
-            f"is learned."
+            f"is learned. {one.get('note', '')}"
         )
         yield _results([one])
 

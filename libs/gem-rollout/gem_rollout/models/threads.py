@@ -8,8 +8,8 @@ or ``OMP_NUM_THREADS`` is set: one thread for models below 50 million parameters
 the cores that the process may use.
 
 In commands, threads that wait sleep (``OMP_WAIT_POLICY``). With 135 million parameters, 16 rows and
-two cores, 12 tokens took 4.9 s with one thread, 3.3 s with two, and 3.9 s with two that sleep; with
-four other processes on these cores 9, 22 and 12.6 s.
+two cores, 12 tokens took 4.9 s with one thread, 3.3 s with two, and 3.9 s with two that sleep; at
+a load average of about 4, 9, 22 and 12.6 s.
 """
 
 import contextlib
