@@ -57,6 +57,7 @@ def test_a_command_sets_the_threads_of_the_models_that_it_loads(
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     words = [GAME, "agent=transformers", "agent.device=cpu", "agent.max_new_tokens=4", "episodes=1"]
     found = []
+    set_threads(torch.nn.Linear(7072, 7072))  # a large model that was loaded before
     try:
         for number, more in enumerate(([], ["threads=3"], [])):
             model = save_tiny_model(tmp_path / f"model{number}")

@@ -255,6 +255,7 @@ def load_model(
     with loading:
         if key not in _loaded:
             _loaded[key] = _load(name, device, dtype)
+    set_threads_of_command(_loaded[key][0])
     return share_model(*_loaded[key], batch_size=batch_size, kv_tokens=kv_tokens)
 
 
@@ -267,7 +268,6 @@ def _load(name: str, device: str, dtype: str) -> tuple[Any, Any]:
         model.to(device)
     except (OSError, ValueError, RuntimeError, AttributeError, ImportError) as error:
         raise ConfigError(f"The model {name!r} cannot be loaded to {device}: {error}") from error
-    set_threads_of_command(model)
     return model.eval(), processor
 
 

@@ -15,6 +15,7 @@ a load average of about 4, 9, 22 and 12.6 s.
 import contextlib
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -29,16 +30,25 @@ __all__ = [
 _SMALL = 50_000_000
 """Parameters below which a model has one thread."""
 
-_commands: list[int | None] = []
-"""The key ``threads`` of the command that runs; empty outside of commands."""
-_largest = 0
-"""Parameters of the largest model so far: all models share the threads of torch."""
+
+@dataclass
+class _Threads:
+    """What decides the number of threads: of the command that runs, or of the process."""
+
+    asked: int | None = None
+    """The key ``threads``."""
+    largest: int = 0
+    """Parameters of the largest model so far: all models share the threads of torch."""
+
+
+_process = _Threads()
+_commands: list[_Threads] = []
 
 
 @contextlib.contextmanager
 def command_threads(threads: int | None) -> Iterator[None]:
     """Let models that are loaded inside use a number of threads; None for the rule."""
-    _commands.append(threads)
+    _commands.append(_Threads(threads))
     try:
         yield
     finally:
@@ -54,18 +64,18 @@ def set_threads(model: Any, threads: int | None = None) -> None:
     """
     import torch  # noqa: PLC0415 - optional, and takes seconds
 
-    global _largest  # noqa: PLW0603 - of the process, as torch's threads are
-    _largest = max(_largest, sum(one.numel() for one in model.parameters()))
+    scope = _commands[-1] if _commands else _process
+    scope.largest = max(scope.largest, sum(one.numel() for one in model.parameters()))
     if threads is not None:
         torch.set_num_threads(threads)
     elif "OMP_NUM_THREADS" not in os.environ:
-        torch.set_num_threads(threads_for(_largest))
+        torch.set_num_threads(threads_for(scope.largest))
 
 
 def set_threads_of_command(model: Any) -> None:
     """Set the number after an agent has loaded its model; outside of commands it stays."""
     if _commands:
-        set_threads(model, _commands[-1])
+        set_threads(model, _commands[-1].asked)
 
 
 def threads_for(parameters: int) -> int:
