@@ -77,7 +77,7 @@ class ConfigError(GemError, ValueError):
     """A parameter or configuration value is not valid."""
 
 
-class NotInstalledError(ConfigError):
+class NotInstalledError(ConfigError, ImportError):
     """A package or a model is not on this machine; the message says how to get it."""
 
 

@@ -19,6 +19,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from gem_core.errors import (
     EntryPointError,
     InvalidIdError,
+    NotInstalledError,
     UnknownKwargError,
     near_names,
 )
@@ -144,14 +145,16 @@ class Spec:
 
         Raises:
             EntryPointError: It does not exist, or its module cannot be imported.
+            NotInstalledError: It needs an extra that is not installed.
         """
         if callable(self.entry_point):
             return self.entry_point
         try:
             target: Callable[..., Any] = load_entry_point(self.entry_point)
-        except EntryPointError as error:
+        except (EntryPointError, NotInstalledError) as error:
             origin = f" of {self.source}" if self.source else ""
-            raise EntryPointError(f"{self.kind} {self.id!r}{origin}: {error}") from error.__cause__
+            message = f"{self.kind} {self.id!r}{origin}: {error}"
+            raise type(error)(message) from error.__cause__
         return target
 
     def parameters(self) -> dict[str, Any]:
@@ -349,6 +352,7 @@ def load_entry_point(entry_point: str) -> Any:
     Raises:
         EntryPointError: The text has no colon, the module fails to import (a missing dependency
             is named as such), or it has no such attribute.
+        NotInstalledError: The module needs an extra of its distribution that is not installed.
     """
     module_name, _, attribute = entry_point.partition(":")
     if not attribute:
@@ -361,11 +365,19 @@ def load_entry_point(entry_point: str) -> Any:
         if error.name and (module_name + ".").startswith(error.name + "."):
             message = f"Entry point {entry_point!r} does not exist: no module {error.name!r}."
         else:
+            from gem_core.extras import install_command  # noqa: PLC0415 - it imports much
+
+            if command := install_command(error.name or "", module_name):
+                raise NotInstalledError(
+                    f"{module_name} needs {error.name} (not installed). Run: {command}"
+                ) from error
             message = (
                 f"Entry point {entry_point!r} needs the module {error.name!r}, "
                 f"which is not installed."
             )
         raise EntryPointError(message) from error
+    except NotInstalledError:
+        raise
     except Exception as error:
         raise EntryPointError(
             f"Entry point {entry_point!r}: importing {module_name!r} raised "

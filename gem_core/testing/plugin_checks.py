@@ -1,12 +1,10 @@
 """The contract of plugins: everything that one registers is loaded and checked."""
 
 import inspect
-import re
 import warnings
 from collections.abc import Callable
-from importlib import metadata
 
-from gem_core.errors import GemError, PluginError, near_names
+from gem_core.errors import GemError, NotInstalledError, PluginError, near_names
 from gem_core.plugins import load_plugins
 from gem_core.specs import COMMANDS, Spec, check_kwargs, load_entry_point
 from gem_core.testing.report import Finding, Report
@@ -76,13 +74,8 @@ def _check_spec(spec: Spec, report: Report) -> None:
 
 def _add(report: Report, name: str, error: Exception) -> None:
     """Add an error as a finding, or as unchecked if it misses a package of an extra."""
-    missing = error if isinstance(error, ModuleNotFoundError) else error.__cause__
-    module = str(missing.name) if isinstance(missing, ModuleNotFoundError) else ""
-    package, distribution = module.partition(".")[0], report.subject.partition(" ")[0]
-    pattern = re.compile(rf"{re.escape(package)}(?![\w.-]).*;.*extra == ['\"](.+?)['\"]")
-    if extra := next(filter(None, map(pattern.match, metadata.requires(distribution) or ())), None):
-        install = f"pip install '{distribution}[{extra[1]}]'"
-        report.unchecked.append(f"{name}: needs {package} ({install})")
+    if isinstance(error, NotInstalledError):
+        report.unchecked.append(f"{name}: {error}")
         return
     message = str(error) if isinstance(error, GemError) else f"{type(error).__name__}: {error}"
     report.findings.append(Finding(name, message))

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from gem_core.content import PLACEHOLDER, images_of, place_images
 from gem_core.env import Env, Layer, Step, Wrapper
-from gem_core.errors import ConfigError
+from gem_core.errors import ConfigError, NotInstalledError
 from gem_core.observation import Action, Info, Observation, text_of, with_text
 
 __all__ = ["ChatTemplate", "HistoryWrapper", "Tokenizer", "check_shows_tools", "load_tokenizer"]
@@ -264,13 +264,14 @@ def load_tokenizer(name: str) -> Any:
         name: A folder, or a name on the hub.
 
     Raises:
-        ConfigError: transformers is not installed, or the tokenizer cannot be loaded.
+        ConfigError: The tokenizer cannot be loaded.
+        NotInstalledError: transformers is not installed.
     """
     try:
         from transformers import AutoTokenizer  # noqa: PLC0415 - seconds, and only for this
     except ImportError as error:
-        raise ConfigError(
-            f"Loading the tokenizer {name!r} needs transformers: pip install transformers."
+        raise NotInstalledError(
+            f"Loading the tokenizer {name!r} needs transformers. Run: pip install transformers"
         ) from error
     try:
         return AutoTokenizer.from_pretrained(name)

@@ -21,13 +21,13 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from gem_core.errors import DataError, HubError
+from gem_core.extras import require
 from gem_core.lifetimes import Lock
 from gem_tasks.file_rows import FORMATS
 from gem_tasks.resolved_files import TextFiles, download, recall, remember
 
 __all__ = ["import_datasets", "load_from_hub"]
 
-OLDEST_DATASETS = (4, 8)
 """The first release of ``datasets`` that can load from the hub even if a folder has that name."""
 
 _NAME = re.compile(r"((?:\w[\w.-]*/)?\w[\w.-]*)(?::([\w.-]+))?(?:@([\w./-]+))?")
@@ -49,19 +49,12 @@ def import_datasets() -> Any:
     """Import ``datasets``.
 
     Raises:
-        DataError: It is not installed, or it is too old.
+        NotInstalledError: It is not installed, or it is too old.
     """
-    try:
-        with _importing:
-            import datasets  # noqa: PLC0415 - it takes seconds, and only some tasks need it
-    except ImportError as error:
-        raise DataError(
-            f"Reading datasets needs the package 'datasets', which cannot be imported: {error}. "
-            f"Install it with: pip install 'gem-tasks[datasets]'."
-        ) from error
-    if tuple(map(int, datasets.__version__.split(".")[:2])) < OLDEST_DATASETS:
-        oldest = ".".join(map(str, OLDEST_DATASETS))
-        raise DataError(f"datasets {datasets.__version__} is too old; {oldest} or later is needed.")
+    require("gem-tasks[datasets]", "Reading a dataset")
+    with _importing:
+        import datasets  # noqa: PLC0415 - it takes seconds, and only some tasks need it
+
     return datasets
 
 

@@ -18,7 +18,7 @@ from gem_adapters.harnesses import (
 from gem_adapters.testing.adapter_checks import Result, check_adapter, check_bad_inputs
 from gem_adapters.testing.adapters import Harness
 from gem_core.console import Terminal
-from gem_core.errors import ConfigError
+from gem_core.errors import ConfigError, NotInstalledError
 
 __all__ = ["command"]
 
@@ -78,8 +78,9 @@ def command(name: str) -> None:
 def _check_packages() -> None:
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing:
-        raise ConfigError(
-            f"The suite needs a tokenizer with a chat template: pip install {' '.join(missing)}."
+        raise NotInstalledError(
+            "The suite needs a tokenizer with a chat template. "
+            f"Run: pip install {' '.join(missing)}"
         )
 
 

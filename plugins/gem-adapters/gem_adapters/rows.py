@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gem_core.errors import ConfigError, near_names
+from gem_core.errors import ConfigError, NotInstalledError, near_names
 from gem_rollout import env_rows, row_of
 
 __all__ = [
@@ -140,7 +140,7 @@ def _write_parquet(found: list[Row], path: Path) -> None:
         import pyarrow as pa  # noqa: PLC0415 - optional
         from pyarrow import parquet  # noqa: PLC0415
     except ModuleNotFoundError:
-        raise ConfigError(
-            "A parquet file needs pyarrow: pip install pyarrow. Or write a .jsonl file."
+        raise NotInstalledError(
+            "A parquet file needs pyarrow. Run: pip install pyarrow. Or write a .jsonl file."
         ) from None
     parquet.write_table(pa.Table.from_pylist(found), path)

@@ -10,6 +10,7 @@ from rich.text import Text
 from gem_agents.template_checks import Finding, check_template
 from gem_core.console import Terminal
 from gem_core.errors import ConfigError
+from gem_core.extras import require
 from gem_core.options import format_option, print_json
 from gem_rollout.models.pretrained import find_pretrained
 
@@ -59,15 +60,12 @@ def load_tokenizer(model: str) -> Any:
         model: The id of a registered model, a folder, or a name on the hub.
 
     Raises:
-        ConfigError: transformers or jinja2 are not installed, or the tokenizer cannot be loaded.
+        ConfigError: The tokenizer cannot be loaded.
+        NotInstalledError: transformers or jinja2 are not installed.
     """
-    try:
-        import jinja2  # noqa: F401, PLC0415 - without it, templates fail only when rendered
-        import transformers  # noqa: PLC0415 - optional, and takes seconds
-    except ImportError as error:
-        raise ConfigError(
-            f"Chat templates need {error.name}: pip install gem-agents[templates]."
-        ) from error
+    require("gem-agents[templates]", "A chat template")
+    import transformers  # noqa: PLC0415 - optional, and takes seconds
+
     found, options = find_pretrained(model)
     try:
         return transformers.AutoTokenizer.from_pretrained(found, **options)

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gem_core.errors import ConfigError, NotInstalledError
+from gem_core.errors import ConfigError
+from gem_core.extras import require
 from gem_core.signatures import passes_options_to
 from gem_rollout.tokens.agent import TokenAgent
 from gem_rollout.tokens.limits import Limits
@@ -83,12 +84,9 @@ def _sampling_model(
     if is_ready:
         ready: SamplingModel = model
         return ready
-    try:
-        from gem_agents.local_model import load_model, share_model  # noqa: PLC0415 - imports torch
-    except ModuleNotFoundError as error:
-        raise NotInstalledError(
-            f"The agent 'transformers' needs {error.name}: pip install 'gem-agents[local]'"
-        ) from None
+    require("gem-agents[local]", "The agent 'transformers'")
+    from gem_agents.local_model import load_model, share_model  # noqa: PLC0415 - imports torch
+
     if is_name:
         return load_model(model, device=device, dtype=dtype, **limits)
     if device != "auto" or dtype != "auto":

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gem_core.errors import ConfigError
+from gem_core.extras import require
 from gem_core.secret import Secret
 from gem_core.signatures import passes_options_to
 from gem_rollout.models.pretrained import find_pretrained
@@ -95,14 +96,11 @@ def _sampler_of(
 
 
 def _tokenizer_of(name: str) -> Any:
-    try:
-        import transformers  # noqa: PLC0415 - optional, and takes seconds
+    require("gem-agents[templates]", "The agent 'vllm'")
+    import transformers  # noqa: PLC0415 - optional, and takes seconds
 
-        found, options = find_pretrained(name)
+    found, options = find_pretrained(name)
+    try:
         return transformers.AutoTokenizer.from_pretrained(found, **options)
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"The agent 'vllm' needs {error.name}: pip install gem-agents[templates]."
-        ) from None
     except (OSError, ValueError) as error:
         raise ConfigError(f"The tokenizer of {name!r} cannot be loaded: {error}") from error

@@ -124,8 +124,10 @@ class _Spent:
 
 def _evaluate(job: Job[EvalKeys]) -> int:
     """Evaluate agents on environments."""
+    left_out: dict[str, str] = {}
     with results_alone():
-        factories, agents = envs_by_name(job.config), agent_makers(job.config)
+        factories = envs_by_name(job.config, left_out=left_out)
+        agents = agent_makers(job.config)
     ids = list(dict.fromkeys(factory.spec.id for factory in factories.values()))
     run, episodes = _open(job, ids, list(agents))
     total = job.keys.episodes * job.keys.samples
@@ -152,10 +154,11 @@ def _evaluate(job: Job[EvalKeys]) -> int:
             status = "interrupted"
     missing = sum(cell.tally.total - cell.tally.done for cell in cells)
     status = status or (spent.reached() if missing else "")
-    metrics = {**metrics_of(episodes, job.keys.confidence), "missing": missing}
+    metrics = metrics_of(episodes, job.keys.confidence)
+    metrics |= {"missing": missing, "left_out": left_out}
     write_json(run.metrics_path, metrics)
     _print_figures(episodes, job)
-    _summarise(console, run, episodes, missing, status)
+    _summarise(console, run, episodes, missing, status, left_out.values())
     if status == "interrupted":
         return INTERRUPTED
     asked = {(cell.tally.env_id, cell.tally.agent) for cell in cells}
@@ -308,7 +311,12 @@ def _repeated(episodes: list[EpisodeRecord]) -> Iterator[str]:
 
 
 def _summarise(
-    console: Console, run: Run, episodes: list[EpisodeRecord], missing: int, status: str
+    console: Console,
+    run: Run,
+    episodes: list[EpisodeRecord],
+    missing: int,
+    status: str,
+    left_out: Iterable[str],
 ) -> None:
     """Print problems, the run's folder and the next step."""
     failures, format_errors = _failures(episodes), FormatErrors()
@@ -326,6 +334,8 @@ def _summarise(
     elif status:
         text = f"The limit of {status} is reached: {missing} episodes are missing."
         print_line(console, text, "yellow")
+    for reason in left_out:
+        print_line(console, f"Left out: {reason}", "yellow")
     path = run.shown_path
     print_line(console, f"Run: {path}")
     if missing:

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from gem_core.console import Terminal
 from gem_core.errors import ConfigError
-from gem_tools.extras import require
+from gem_core.extras import require
 
 __all__ = ["command"]
 
@@ -86,7 +86,7 @@ def command(
     **options: Any,
 ) -> None:
     """Answer searches over HTTP, at /retrieve, until SIGTERM or Ctrl-C."""
-    require("serve", "gem-core serve-search")
+    require("gem-tools[serve]", "gem-core serve-search")
     from gem_tools.search.index import IndexOptions, open_retriever  # noqa: PLC0415 - numpy
     from gem_tools.search.server import make_app, serve  # noqa: PLC0415 - aiohttp
 

@@ -4,7 +4,6 @@ Its tokenizer is trained on episodes of these environments. It can encode any te
 text takes many tokens.
 """
 
-import importlib.util
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -17,6 +16,7 @@ from pydantic import Field
 from gem_core.api import make_agent
 from gem_core.console import Terminal
 from gem_core.errors import ConfigError
+from gem_core.extras import require
 from gem_core.factory import EnvFactory
 from gem_core.observation import visible_text
 from gem_rollout import Trajectory, collect
@@ -160,12 +160,10 @@ def make_model(
         seed: Seed of the episodes and the weights.
 
     Raises:
-        ConfigError: The sizes do not fit together, transformers or torch are not installed, or an
-            environment cannot be played.
+        ConfigError: The sizes do not fit together, or an environment cannot be played.
+        NotInstalledError: transformers or torch are not installed.
     """
-    for needed in ("torch", "transformers", "jinja2"):
-        if importlib.util.find_spec(needed) is None:
-            raise ConfigError(f"make-model needs {needed}: pip install gem-train[torch].")
+    require("gem-train[torch]", "make-model")
     played = [one for factory in factories for one in _played(factory, episodes, seed)]
     tokenizer = make_tiny_tokenizer(
         texts=(text for one in played for text in (*_texts(one), _ROLES)),

@@ -1,11 +1,10 @@
 """Makes the optimiser: AdamW, or AdamW whose moments take a byte each."""
 
-import importlib.util
 from typing import Any
 
 import torch
 
-from gem_core.errors import ConfigError
+from gem_core.extras import require
 from gem_train.config import OptimiserConfig
 
 __all__ = ["make_optimizer"]
@@ -25,13 +24,12 @@ def make_optimizer(
         device: The device of the parameters.
 
     Raises:
-        ConfigError: torchao is not installed.
+        NotInstalledError: torchao is not installed.
     """
     options = {"betas": config.betas, "eps": config.eps, "weight_decay": config.weight_decay}
     if config.kind == "adamw":
         return torch.optim.AdamW(groups, **options, fused=device.type in {"cpu", "cuda"})
-    if importlib.util.find_spec("torchao") is None:
-        raise ConfigError("optim.kind=adamw8bit needs torchao: pip install gem-train[adamw8bit].")
+    require("gem-train[adamw8bit]", "optim.kind=adamw8bit")
     from torchao.optim import AdamW8bit  # noqa: PLC0415 - optional
 
     made: torch.optim.Optimizer = AdamW8bit(groups, **options)

@@ -1,6 +1,5 @@
 """Makes the parts of a run: algorithms, losses, curricula, filters, shapers and writers."""
 
-import importlib.util
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
@@ -9,6 +8,7 @@ import pydantic
 
 from gem_core.config import describe_validation_error, part_kwargs
 from gem_core.errors import ConfigError
+from gem_core.extras import require
 from gem_core.resolve import resolve
 from gem_core.specs import Kind, Spec
 from gem_train.algorithm import Algorithm
@@ -91,9 +91,9 @@ def parts_of(config: TrainConfig) -> Parts:
 
     Raises:
         ConfigError: A part is not of its kind.
+        NotInstalledError: torch or transformers are not installed.
     """
-    if importlib.util.find_spec("torch") is None:
-        raise ConfigError("Training needs torch: pip install gem-train[torch].")
+    require("gem-train[torch]", "Training")
     resolve(ENGINES, config.sampling.engine)
     algorithm = make_algorithm(**config.algo)
     loss_id = config.loss.id or algorithm.loss

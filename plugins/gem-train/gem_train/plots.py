@@ -4,7 +4,6 @@ Plots need matplotlib, and their intervals scipy: ``pip install gem-train[plots]
 that of M. Okabe and K. Ito (2008), "Color Universal Design", which suits colour-blind readers.
 """
 
-import importlib.util
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gem_core.errors import ConfigError, DataError
+from gem_core.extras import require
 from gem_rollout.records.step_metrics import METRICS_FILE, Panel, panels_of, read_metrics
 
 __all__ = [
@@ -205,7 +205,7 @@ def _interval(values: Sequence[float]) -> tuple[float, float, float]:
     mean = math.fsum(values) / count
     if count == 1:
         return mean, mean, mean
-    _need("scipy")
+    require("gem-train[plots]", "A plot")
     from scipy.special import stdtrit  # noqa: PLC0415 - optional
 
     variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
@@ -213,13 +213,8 @@ def _interval(values: Sequence[float]) -> tuple[float, float, float]:
     return mean, mean - half, mean + half
 
 
-def _need(package: str) -> None:
-    if importlib.util.find_spec(package) is None:
-        raise ConfigError(f"Plots need {package}: pip install gem-train[plots].")
-
-
 def _picture(width: float, height: float) -> Any:
-    _need("matplotlib")
+    require("gem-train[plots]", "A plot")
     from matplotlib.figure import Figure  # noqa: PLC0415 - optional
 
     # Without pyplot, a Figure draws with Agg and needs no display.

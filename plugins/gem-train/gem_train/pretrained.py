@@ -1,6 +1,5 @@
 """Loads a pretrained model for training: its device, its precision and its adapters."""
 
-import importlib.util
 import os
 import warnings
 from collections.abc import Mapping
@@ -10,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from gem_core.errors import ConfigError
+from gem_core.extras import require
 from gem_rollout.models.pretrained import base_model, find_pretrained
 from gem_rollout.models.vision import load_with_processor
 
@@ -56,7 +56,9 @@ def load_pretrained(
     attn_implementation: str | None,
 ) -> Pretrained:
     """Load a model in evaluation mode, without dropout; arguments and errors: ``Policy.load``."""
-    _check_installed("transformers", *(["peft"] if lora is not None else []))
+    require("gem-train[torch]", "Training")
+    if lora is not None:
+        require("gem-train[lora]", "lora")
     chosen = pick_device(device)
     is_short = precision == "bf16"
     dtype = torch.bfloat16 if is_short and lora is not None else torch.float32
@@ -78,13 +80,6 @@ def load_pretrained(
     if gradient_checkpointing:
         _checkpoint_gradients(base_model(model))
     return Pretrained(model.eval(), processor, masters)
-
-
-def _check_installed(*packages: str) -> None:
-    for needed in packages:
-        if importlib.util.find_spec(needed) is None:
-            extra = "lora" if needed == "peft" else "torch"
-            raise ConfigError(f"Training needs {needed}: pip install gem-train[{extra}].")
 
 
 def _disable_dropout(model: Any) -> None:

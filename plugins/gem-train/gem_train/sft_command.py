@@ -10,7 +10,6 @@ It writes these files to the run's folder:
 ======================  ==============================================================
 """
 
-import importlib.util
 import math
 import re
 import shlex
@@ -25,6 +24,7 @@ from rich.console import Console
 
 from gem_core.console import Terminal
 from gem_core.errors import ConfigError, DataError
+from gem_core.extras import require
 from gem_core.options import visible
 from gem_rollout import Component, Trajectory, TrajectoryFile
 from gem_rollout.answer_instruction import KEY
@@ -101,9 +101,7 @@ def _train(job: Job[SFTKeys]) -> int:
     """Train a model on what oracles play, or on the episodes of a run."""
     keys, folder = job.keys, job.folder
     own = SFTConfig(**{name: getattr(keys, name) for name in SFTConfig.model_fields})
-    for needed in ("torch", "transformers"):
-        if importlib.util.find_spec(needed) is None:
-            raise ConfigError(f"Training needs {needed}: pip install gem-train[torch].")
+    require("gem-train[torch]", "Training")
     import torch  # noqa: PLC0415 - takes seconds, and --help does not need it
 
     from gem_train.policy import Policy  # noqa: PLC0415 - needs torch

@@ -11,7 +11,7 @@ from pydantic import Field
 from rich.console import Console
 
 from gem_core.console import Terminal
-from gem_core.errors import ConfigError, EntryPointError, GemError
+from gem_core.errors import ConfigError, EntryPointError, GemError, NotInstalledError
 from gem_core.plugins import default_registry
 from gem_rollout import Component
 from gem_rollout.commands import (
@@ -73,7 +73,9 @@ def _loss_of(algorithms: str) -> str:
     """
     registry = default_registry()
     specs = [registry.find(ALGORITHMS, name) for name in algorithms.strip("'\"").split(",")]
-    with contextlib.suppress(EntryPointError):  # a run says so, and --cfg works without torch
+    with contextlib.suppress(
+        EntryPointError, NotInstalledError
+    ):  # a run says so, and --cfg works without torch
         losses = {getattr(spec.load(), "loss", None) for spec in specs}
         if len(losses) == 1 and isinstance(loss := losses.pop(), str):
             return loss

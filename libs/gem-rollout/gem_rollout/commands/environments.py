@@ -15,14 +15,15 @@ an environment may be there several times, with different parameters.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pydantic
 
 from gem_core.config import describe_validation_error, factory_from_config, part_kwargs
-from gem_core.errors import ConfigError
+from gem_core.errors import ConfigError, NotInstalledError
 from gem_core.factory import EnvFactory
+from gem_core.known import install_hint
 from gem_core.mixture import Component
 from gem_core.plugins import default_registry
 from gem_core.specs import ENVS, EnvSpec, check_kwargs
@@ -32,31 +33,47 @@ from gem_rollout.records.redaction import redact
 __all__ = ["env_factories", "env_sources", "envs_by_name", "named_specs"]
 
 
-def envs_by_name(config: Mapping[str, Any]) -> dict[str, EnvFactory]:
+def envs_by_name(
+    config: Mapping[str, Any], *, left_out: dict[str, str] | None = None
+) -> dict[str, EnvFactory]:
     """Return a factory for each environment of a configuration, sorted by name.
+
+    Args:
+        config: The configuration.
+        left_out: Gets the environments of ``envs`` that are not installed, each with what to
+            install. Without it, they are errors.
 
     Raises:
         GemError: A part does not exist or refuses its parameters; the message names it.
+        NotInstalledError: No environment is installed.
     """
     if not config.get("envs"):
         factory = instructed(factory_from_config(config), config)
         return {factory.spec.id: factory}
     if config.get("env") or config.get("mixture"):
         raise ConfigError("envs: give only one of envs, env and mixture.")
-    specs = named_specs(config["envs"])
+    specs = named_specs(config["envs"], left_out=left_out)
+    if not specs and left_out:
+        lines = "\n  ".join(left_out.values())
+        raise NotInstalledError(f"None of the environments is installed.\n  {lines}")
     return {
         name: instructed(factory_from_config({**config, "env": specs[name]}), config)
         for name in sorted(specs)
     }
 
 
-def named_specs(envs: Any) -> dict[str, EnvSpec]:
+def named_specs(envs: Any, *, left_out: dict[str, str] | None = None) -> dict[str, EnvSpec]:
     """Return the specs of the value of ``envs``, with their parameters, by name.
+
+    Args:
+        envs: The value.
+        left_out: As in ``envs_by_name``.
 
     Raises:
         GemError: An environment does not exist or refuses its parameters; the message names it.
     """
-    return dict(_named(envs) if isinstance(envs, Mapping) and "id" not in envs else _listed(envs))
+    are_named = isinstance(envs, Mapping) and "id" not in envs
+    return dict(_named(envs, left_out) if are_named else _listed(envs, left_out))
 
 
 def env_factories(config: Mapping[str, Any]) -> list[EnvFactory]:
@@ -90,22 +107,24 @@ def env_sources(config: Mapping[str, Any]) -> dict[str, Component]:
     return sources
 
 
-def _named(envs: Mapping[str, Any]) -> Iterator[tuple[str, EnvSpec]]:
+def _named(
+    envs: Mapping[str, Any], left_out: dict[str, str] | None
+) -> Iterator[tuple[str, EnvSpec]]:
     """Yield the environments of a mapping from names to ids, or to mappings with an id."""
     for name, entry in envs.items():
-        specs = list(_specs(f"envs.{name}", entry))
+        specs = list(_specs(f"envs.{name}", entry, left_out))
         if len(specs) > 1:
             raise ConfigError(
                 f"envs.{name}: a name is that of one environment, and {_parts(entry)[0]!r} matches "
                 f"{len(specs)}. Give the pattern without a name: envs=[...]."
             )
-        yield str(name), specs[0][0]
+        yield from ((str(name), spec) for spec, _ in specs)
 
 
-def _listed(envs: Any) -> Iterator[tuple[str, EnvSpec]]:
+def _listed(envs: Any, left_out: dict[str, str] | None) -> Iterator[tuple[str, EnvSpec]]:
     """Yield the environments of one or several ids, patterns, or mappings with an id."""
     for number, entry in enumerate([envs] if isinstance(envs, str | Mapping) else envs):
-        for spec, parameters in _specs(f"envs.{number}", entry):
+        for spec, parameters in _specs(f"envs.{number}", entry, left_out):
             told = redact({"id": spec.id, **parameters})
             shown = ", ".join(f"{name}={_shown(told[name])}" for name in parameters)
             yield f"{spec.id}({shown})" if shown else spec.id, spec
@@ -115,7 +134,9 @@ def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
-def _specs(where: str, entry: Any) -> Iterator[tuple[EnvSpec, dict[str, Any]]]:
+def _specs(
+    where: str, entry: Any, left_out: dict[str, str] | None
+) -> Iterator[tuple[EnvSpec, dict[str, Any]]]:
     """Yield the specs that an entry chooses, with its parameters, and the parameters alone.
 
     Raises:
@@ -129,9 +150,7 @@ def _specs(where: str, entry: Any) -> Iterator[tuple[EnvSpec, dict[str, Any]]]:
             f"{where} needs the id of an environment, such as envs=[math:Sample] or "
             f"'envs=[{{id: math:Sample, shuffle: false}}]'; got {entry!r}."
         )
-    registry = default_registry()
-    for spec in registry.list(ENVS, pattern) or [registry.find(ENVS, pattern)]:
-        target = spec.load()
+    for spec, target in _installed(pattern, left_out):
         check_kwargs(target, parameters, f"environment {spec.id!r} ({where})")
         try:
             kwargs = part_kwargs(target, parameters)
@@ -140,6 +159,26 @@ def _specs(where: str, entry: Any) -> Iterator[tuple[EnvSpec, dict[str, Any]]]:
             lines = "\n  ".join(["The configuration cannot be used:", *problems])
             raise ConfigError(lines) from error
         yield spec.with_kwargs(**kwargs), parameters
+
+
+def _installed(
+    pattern: str, left_out: dict[str, str] | None
+) -> Iterator[tuple[EnvSpec, Callable[..., Any]]]:
+    """Yield the specs of an id or pattern with what they make."""
+    registry = default_registry()
+    found = registry.list(ENVS, pattern)
+    if not found and left_out is not None and (hint := install_hint(ENVS.name, pattern)):
+        left_out[pattern] = f"environment {pattern!r}. {hint}"
+        return
+    for spec in found or [registry.find(ENVS, pattern)]:
+        try:
+            target = spec.load()
+        except NotInstalledError as error:
+            if left_out is None:
+                raise
+            left_out[spec.id] = str(error)
+        else:
+            yield spec, target
 
 
 def _parts(entry: Any) -> tuple[Any, dict[str, Any]]:

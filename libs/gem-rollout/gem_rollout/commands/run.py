@@ -114,8 +114,10 @@ class _Problems:
 
 def _run(job: Job[RunKeys]) -> int:
     """Play episodes and print a table of results."""
+    left_out: dict[str, str] = {}
     with results_alone():
-        factories, agents = envs_by_name(job.config), agent_makers(job.config)
+        factories = envs_by_name(job.config, left_out=left_out)
+        agents = agent_makers(job.config)
     problems = _Problems()
     run = Run(job.folder)
     run.check_can_write(resume=job.keys.resume)
@@ -160,6 +162,8 @@ def _run(job: Job[RunKeys]) -> int:
         job.print_json({"run": str(run.path), "rows": rows})
     else:
         Terminal().print(_table(tallies))
+    for reason in left_out.values():
+        print_line(console, f"Left out: {reason}", "yellow")
     limit = job.keys.fail_on_error
     return _summarise(console, run, envs, problems, limit, interrupted=interrupted)
 

@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from gem_core.errors import ConfigError
+from gem_core.errors import ConfigError, NotInstalledError
 from gem_rollout.models.pretrained import find_pretrained
 
 __all__ = ["find_base", "with_adapters"]
@@ -25,13 +25,14 @@ def find_base(folder: str | os.PathLike[str]) -> tuple[str, dict[str, Any]] | No
         None if it is not a folder with adapters.
 
     Raises:
-        ConfigError: peft is not installed, or the base model cannot be found.
+        ConfigError: The base model cannot be found.
+        NotInstalledError: peft is not installed.
     """
     file = Path(folder) / _FILE
     if not file.is_file() or (file.parent / "config.json").is_file():
         return None
     if importlib.util.find_spec("peft") is None:
-        raise ConfigError("Its adapters need peft: pip install peft.")
+        raise NotInstalledError("Its adapters need peft. Run: pip install peft")
     base = json.loads(file.read_text("utf-8")).get("base_model_name_or_path")
     if not base:
         raise ConfigError(f"{file} names no base_model_name_or_path.")

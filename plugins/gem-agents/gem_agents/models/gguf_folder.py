@@ -4,13 +4,13 @@ The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Only what
 models need is understood: the Llama family, and byte-level BPE tokenizers.
 """
 
-import importlib.util
 import json
 import re
 from pathlib import Path
 from typing import Any
 
-from gem_core.errors import ConfigError, NotInstalledError
+from gem_core.errors import ConfigError
+from gem_core.extras import require
 from gem_rollout.models.registered import ReportProgress
 
 __all__ = ["check_installed", "write_gguf"]
@@ -45,9 +45,7 @@ def check_installed() -> None:
     Raises:
         NotInstalledError: It is not.
     """
-    for name in ("gguf", "safetensors", "tokenizers", "transformers"):
-        if importlib.util.find_spec(name) is None:
-            raise NotInstalledError(f"This model needs {name}: pip install 'gem-agents[local]'")
+    require("gem-agents[local]", "This model")
 
 
 def write_gguf(source: Path, folder: Path, report: ReportProgress) -> None:

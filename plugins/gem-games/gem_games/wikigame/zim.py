@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from gem_core.errors import ConfigError, DataError
+from gem_core.extras import require
 from gem_games.wikigame.errors import PageFault, PageNotFoundError
 from gem_games.wikigame.graph import LazyGraph
 from gem_games.wikigame.html import Document, read_page
@@ -30,12 +31,9 @@ class Zim(OneGraph):
             raise ConfigError(
                 "The graph 'zim' needs data=, a ZIM file. https://library.kiwix.org has many."
             )
-        try:
-            from libzim.reader import Archive  # noqa: PLC0415 - an extra
-        except ModuleNotFoundError:
-            raise ConfigError(
-                "The graph 'zim' needs libzim: pip install 'gem-games[zim]'."
-            ) from None
+        require("gem-games[zim]", "The graph 'zim'")
+        from libzim.reader import Archive  # noqa: PLC0415 - an extra
+
         path = Path(data).expanduser()
         try:
             archive = Archive(path)

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
-from gem_core.errors import ConfigError, EntryPointError
+from gem_core.errors import ConfigError
+from gem_core.extras import require
 from gem_core.lifetimes import Lifetime, Lock
 from gem_core.secret import SecretParts
 from gem_serve.cluster.forks import check_not_forked
@@ -31,18 +32,13 @@ def load_ray() -> Any:
     """Import Ray, without its messages.
 
     Raises:
-        EntryPointError: It is not installed.
+        NotInstalledError: It is not installed.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # or it warns of the change
-    try:
-        import ray  # noqa: PLC0415 - an extra, and it takes a second
-    except ModuleNotFoundError as error:
-        if error.name != "ray":
-            raise
-        raise EntryPointError(
-            "The executor 'ray' needs the package ray: pip install 'gem-serve[ray]'."
-        ) from error
+    require("gem-serve[ray]", "The executor 'ray'")
+    import ray  # noqa: PLC0415 - an extra, and it takes a second
+
     return ray
 
 
@@ -80,7 +76,7 @@ class Connection:
 
     Raises:
         ConfigError: There is no cluster at the address.
-        EntryPointError: Ray is not installed.
+        NotInstalledError: Ray is not installed.
         ForkError: This process is a fork of one that is connected.
     """
 

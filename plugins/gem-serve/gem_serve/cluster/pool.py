@@ -66,7 +66,7 @@ class RayPool(VectorWorkers):
 
     Raises:
         ConfigError: There is no cluster at the address, or a number is out of range.
-        EntryPointError: Ray is not installed.
+        NotInstalledError: Ray is not installed.
         ForkError: This process is a fork of one that is connected to a cluster.
     """
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from gem_core.errors import ConfigError, GemError, UnknownIdError, near_names
+from gem_core.extras import require
 from gem_core.lifetimes import Lock
 from gem_core.specs import check_kwargs
-from gem_tools.extras import require
 
 __all__ = ["BACKENDS", "Document", "SearchBackend", "SearchError", "make_backend"]
 
@@ -84,7 +84,7 @@ def make_backend(backend: str | Mapping[str, Any] | SearchBackend) -> SearchBack
         ConfigError: There is no ``id``, or an option has a value that is not allowed.
         UnknownIdError: There is no such backend.
         UnknownKwargError: An option that the backend does not have.
-        MissingExtraError: The extra ``gem-tools[search]`` is not installed.
+        NotInstalledError: The extra ``gem-tools[search]`` is not installed.
     """
     if isinstance(backend, SearchBackend):
         return backend
@@ -104,7 +104,7 @@ def _make(id: str = "", **options: Any) -> SearchBackend:  # noqa: A002 - what u
     if id not in BACKENDS:
         near = near_names(id, BACKENDS)
         raise UnknownIdError(f"No search backend {id!r}.{near} There are: {', '.join(BACKENDS)}.")
-    require("search", f"The search backend {id!r}")
+    require("gem-tools[search]", f"The search backend {id!r}")
     module, _, name = BACKENDS[id].partition(":")
     target = getattr(importlib.import_module(module), name)
     check_kwargs(target, options, f"search backend {id!r}")

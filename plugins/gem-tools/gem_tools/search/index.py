@@ -27,6 +27,7 @@ import numpy as np
 
 from gem_core.caches import cache_folder
 from gem_core.errors import ConfigError, DataError
+from gem_core.extras import require
 from gem_core.notices import notice_after
 from gem_core.records import json_value
 from gem_tools.search.base import Hit, Index, IndexOptions, Track
@@ -220,13 +221,9 @@ def _load(place: Path, options: IndexOptions) -> Index:
 
 
 def _dense() -> "type[DenseIndex]":
-    try:
-        from gem_tools.search.dense import DenseIndex  # noqa: PLC0415 - torch takes seconds
-    except ImportError as error:
-        raise ConfigError(
-            f"A dense index needs torch, transformers and faiss ({error}): "
-            f"pip install 'gem-tools[dense]'."
-        ) from error
+    require("gem-tools[dense]", "A dense index")
+    from gem_tools.search.dense import DenseIndex  # noqa: PLC0415 - torch takes seconds
+
     return DenseIndex
 
 

@@ -53,7 +53,7 @@ class SearchTool(BaseTool):
     Raises:
         ConfigError: An option is out of range, or ``http`` has no URL.
         UnknownIdError: There is no such backend.
-        MissingExtraError: The extra ``gem-tools[search]`` is not installed.
+        NotInstalledError: The extra ``gem-tools[search]`` is not installed.
     """
 
     name = "search"

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from gem_core.errors import ConfigError, GemError
+from gem_core.errors import ConfigError, GemError, NotInstalledError
+from gem_core.extras import install_command
 from gem_core.resolve import resolve
 from gem_core.specs import Spec
 from gem_rollout.records.redaction import redact
@@ -130,11 +131,9 @@ def open_writers(
 def _check_package(spec: Spec) -> None:
     package = spec.metadata.get("needs")
     if package and importlib.util.find_spec(package) is None:
-        name = spec.source.partition(" ")[0]
-        install = f"gem-train[{package}]" if name == "gem-train" else package
-        raise ConfigError(
-            f"The writer {spec.id!r} needs the package {package}: pip install {install}."
-        )
+        module = spec.entry_point if isinstance(spec.entry_point, str) else ""
+        command = install_command(package, module) or f"pip install {package}"
+        raise NotInstalledError(f"The writer {spec.id!r} needs {package}. Run: {command}")
 
 
 def _number(value: Any) -> float:
