@@ -3,8 +3,8 @@
 python tests/ci/distributions.py            say whether anything would change
 python tests/ci/distributions.py --write    write it
 
-A new plugin is in all of them after that. A new library also has a layer of its own in the import
-contract of the tiers.
+A new plugin is in all of them after that, without extras; those that are there are kept. A new
+library also has a layer of its own in the import contract of the tiers.
 """
 
 import argparse
@@ -39,8 +39,9 @@ def listed(text: str) -> str:
     folders = [f"libs/{name}" for name in libs] + [f"plugins/{name}" for name in plugins]
     own = "$MYPY_CONFIG_FILE_DIR"
     bases = ":".join([own, *(f"{own}/{folder}" for folder in (*folders, "benchmarks"))])
-    release = text.partition('"gem-games')[2].partition('"')[0]
-    lines = "".join(f'  "{name}{release}",\n' for name in others)
+    extras = dict(re.findall(r'^  "(gem-\w+)(\[.*\])', text, flags=re.MULTILINE))
+    release = text.partition('"gem-code')[2].partition('"')[0]
+    lines = "".join(f'  "{name}{extras.get(name, "")}{release}",\n' for name in others)
     text = _replaced(text, r"(?<=^all = \[\n)(?:  \"gem-.*\n)+", lines)
     text = _replaced(text, r"(?<=^mypy_path = ).*", f'"{bases}"')
     text = _replaced(text, r"(?<=^root_packages = ).*", str(packages).replace("'", '"'))
