@@ -24,6 +24,25 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = [ROOT, *sorted(ROOT.glob("libs/*")), *sorted(ROOT.glob("plugins/*"))]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
+IMPORTS = """
+import importlib, pkgutil, re, sys
+from gem_core.errors import NotInstalledError
+from gem_core.extras import install_command
+
+package = importlib.import_module(sys.argv[1])
+brought_along = "^gem_adapters|[.](testing|programs|world_samples|pytest_plugin|__main__)"
+for one in pkgutil.walk_packages(package.__path__, package.__name__ + ".", lambda name: None):
+    if not re.search(brought_along, one.name):
+        try:
+            importlib.import_module(one.name)
+        except NotInstalledError:
+            pass
+        except ModuleNotFoundError as error:
+            if not install_command(error.name, one.name):
+                print(f"{one.name} needs {error.name}, which no extra has")
+"""
+"""Imports all modules of a package, and prints those that need what is not declared."""
+
 
 def main() -> None:
     """Build, check, install, run."""
@@ -88,11 +107,14 @@ def run_readme(bin_: Path, place: Path) -> None:
 
 
 def load_alone(installer: Installer, name: str, place: Path) -> None:
-    """Install a distribution alone, and load what it registers."""
+    """Install a distribution alone, load what it registers, and import its modules."""
     bin_ = installer.install([name], place)
     shown = run([str(bin_ / "gem-core"), "plugins"], place)
     if "failed" in shown:
         sys.exit(f"{name} alone:\n{shown}")
+    package = "gem" if name == "gem-compat" else name.replace("-", "_")
+    if missing := run([str(bin_ / "python"), "-c", IMPORTS, package], place):
+        sys.exit(f"{name} alone:\n{missing}")
     shutil.rmtree(place)
 
 
