@@ -7,13 +7,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import gem_core.plugins
+from gem_core import extras
 from gem_core.registry import Registry
 
 DISTRIBUTIONS = Path(__file__).parents[1] / "distributions"
@@ -158,6 +160,24 @@ def plugins_in(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         monkeypatch.setattr(gem_core.plugins, "_plugins", functools.cache(find))
 
     return use
+
+
+@pytest.fixture
+def without(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Have the package of an extra count as missing until the test ends."""
+    version = metadata.version
+
+    def hide(name: str) -> None:
+        def found(asked: str) -> str:
+            if asked.lower() == name.lower():
+                raise metadata.PackageNotFoundError(asked)
+            return version(asked)
+
+        monkeypatch.setattr(metadata, "version", found)
+        extras._problems.cache_clear()
+
+    yield hide
+    extras._problems.cache_clear()
 
 
 @pytest.fixture

@@ -263,7 +263,9 @@ def connect(host: str | None = None) -> "docker.DockerClient":
     try:
         import docker  # noqa: PLC0415 - optional
     except ModuleNotFoundError as error:
-        raise SandboxError("docker-py is missing. Run: pip install gem-sandbox[docker]") from error
+        raise SandboxError(
+            "docker-py is missing. Run: pip install 'gem-sandbox[docker]'"
+        ) from error
     where = host or os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
     try:
         if where.startswith("unix://"):  # docker-py leaks a socket if no engine answers

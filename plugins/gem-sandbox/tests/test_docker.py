@@ -199,7 +199,7 @@ def test_without_the_image_the_error_says_what_to_do(client: Any) -> None:
 def test_without_docker_py_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "docker", None)
     sandbox = DockerSandbox()
-    with pytest.raises(SandboxError, match=r"pip install gem-sandbox\[docker\]"):
+    with pytest.raises(SandboxError, match=r"pip install 'gem-sandbox\[docker\]'"):
         sandbox.run(Program("pass"))
     sandbox.close()
 

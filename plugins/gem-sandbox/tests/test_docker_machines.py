@@ -381,7 +381,7 @@ def test_without_an_engine_the_error_says_what_to_do():
 
 def test_without_docker_py_the_error_says_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "docker", None)
-    with pytest.raises(NoMachineError, match=r"pip install gem-sandbox\[docker\]"):
+    with pytest.raises(NoMachineError, match=r"pip install 'gem-sandbox\[docker\]'"):
         gem_workers.make_machine("docker", host="unix:///other/docker.sock")
 
 

@@ -334,7 +334,7 @@ class TestOpenWriters:
     @pytest.mark.parametrize("name", [name for name, package in PACKAGES.items() if package])
     def test_a_missing_package_is_reported_with_its_extra(self, tmp_path, name, monkeypatch):
         monkeypatch.setitem(sys.modules, PACKAGES[name], None)
-        with pytest.raises(ConfigError, match=rf"pip install gem-train\[{name}\]"):
+        with pytest.raises(ConfigError, match=rf"pip install 'gem-train\[{name}\]'"):
             opened(tmp_path, name)
 
     def test_a_step_before_the_last_one_is_refused(self, tmp_path):

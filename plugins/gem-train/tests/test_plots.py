@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from needs import needs
 from selection import thorough
 
-from gem_core.errors import ConfigError, DataError
+from gem_core.errors import ConfigError, DataError, NotInstalledError
 from gem_rollout.records.step_metrics import panels_of
 from gem_train.metrics import open_writers
 from gem_train.plots import (
@@ -93,10 +93,10 @@ class TestARun:
         with pytest.raises(DataError, match="no metrics that could be drawn"):
             plot_run(tmp_path)
 
-    def test_a_missing_matplotlib_is_reported(self, tmp_path, monkeypatch):
+    def test_a_missing_matplotlib_is_reported(self, tmp_path, without):
         run(tmp_path)
-        monkeypatch.setitem(sys.modules, "matplotlib", None)
-        with pytest.raises(ConfigError, match=r"pip install gem-train\[plots\]"):
+        without("matplotlib")
+        with pytest.raises(NotInstalledError, match=r"pip install 'gem-train\[plots\]'"):
             plot_run(tmp_path)
 
 

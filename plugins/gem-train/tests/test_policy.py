@@ -228,7 +228,7 @@ def test_a_checkpoint_of_adapters_loads_as_a_model_in_any_folder(tmp_path, monke
         f"found. There is no folder {str(tmp_path / 'base')!r}, and it is not a name on the hub."
     )
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match="Its adapters need peft: pip install peft"):
+    with pytest.raises(ConfigError, match="Its adapters need peft"):
         make_agent("transformers", model=str(tmp_path / "checkpoint"), device="cpu")
 
 
