@@ -175,9 +175,20 @@ def _made(part: ToolSpec | Callable[[], Any] | Tool) -> Any:
     if _is_tool(part):
         return copy_of(part)  # type: ignore[type-var]
     tool = part()  # type: ignore[operator]
-    if not _is_tool(tool):
+    if _is_tool(tool):
+        return tool
+    if hasattr(tool, "run"):
         raise ConfigError(
-            f"{part!r} in tools=[...] returned {tool!r}, which is not a tool. To use the function "
-            f"itself as a tool, decorate it with @gem_tasks.as_tool."
+            f"The tool {type(tool).__name__} lacks {', '.join(_missing(tool))}. "
+            f"gem_core.BaseTool has defaults for all members but name and run."
         )
-    return tool
+    raise ConfigError(
+        f"{part!r} in tools=[...] returned {tool!r}, which is not a tool. To use the function "
+        f"itself as a tool, decorate it with @gem_tasks.as_tool."
+    )
+
+
+def _missing(tool: object) -> list[str]:
+    """Return the members of a tool that an object lacks."""
+    members = (*Tool.__annotations__, *vars(Tool))
+    return [name for name in members if not name.startswith("_") and not hasattr(tool, name)]

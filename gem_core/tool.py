@@ -114,7 +114,11 @@ class Tool(Protocol):
 
 
 class BaseTool(Stateful):
-    """Base class of tools: write ``name``, ``instructions``, ``parse`` and ``run``."""
+    """Base class of tools: write ``name``, ``run``, and how a call is made.
+
+    ``instructions`` and ``parse`` are for the call format ``tags``, ``functions`` for all others.
+    A tool may have both.
+    """
 
     name: str
     blocking: bool = False
@@ -122,6 +126,13 @@ class BaseTool(Stateful):
     """Whether calls of one action wait for each other instead of running at the same time."""
     shared: ClassVar[tuple[str, ...]] = ()
     """Names of attributes that copies share, such as large read-only data and connections."""
+
+    def instructions(self) -> str:
+        """Return the instructions by which an agent calls the tool in tags: none by default."""
+        return ""
+
+    def parse(self, action: Action) -> ToolCall | None:
+        """Return the call in tags that ``action`` makes to this tool: None by default."""
 
     def functions(self) -> Sequence[Function]:
         """Return the functions that can be called by name: none, unless a subclass has some."""

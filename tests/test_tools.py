@@ -1,6 +1,7 @@
 """The tool wrapper: who gets an action, what a call costs and earns, what the history keeps."""
 
 import asyncio
+import functools
 import re
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ from gem_core.calls.tags import TOOLS_HEADING
 from gem_core.errors import ConfigError, EpisodeEndedError, SnapshotError
 from gem_core.factory import make_factory
 from gem_core.specs import EnvSpec
+from gem_core.tool import Function
 from gem_core.wrappers import EpisodeTracking, HistoryWrapper, TimeLimit, ToolWrapper
 from gem_core.wrappers.tools import BUDGET_SPENT
 
@@ -554,6 +556,38 @@ class TestArguments:
         assert "<more>2</more>\ntotal 2\n\n" in step.observation
         assert "dropped" not in step.observation
         assert step.info["step_counter"] == 1
+
+    def test_a_tool_with_functions_needs_no_tags(self) -> None:
+        class Loud(BaseTool):
+            name = "loud"
+
+            def functions(self) -> list[Function]:
+                return [Function("loud", "Shouts.", {"type": "object", "properties": {}})]
+
+            def run(self, call: ToolCall) -> ToolResult:
+                return ToolResult("LOUD")
+
+        make = functools.partial(gem_core.make, "game:GuessTheNumber-v0-easy", tools=[Loud])
+        env = make(tool_use={"call_format": "hermes"})
+        env.reset(seed=1)
+        step = env.step('<tool_call>{"name": "loud", "arguments": {}}</tool_call>')
+        assert step.info["tool_calls"][0]["output"] == "LOUD"
+        with pytest.raises(ConfigError, match=r"'loud' cannot be called in tags.*'hermes'"):
+            make()
+
+    def test_what_a_tool_lacks_is_named(self) -> None:
+        class Half:
+            def run(self, call: ToolCall) -> ToolResult:
+                return ToolResult("")
+
+        class Nameless(BaseTool):
+            def run(self, call: ToolCall) -> ToolResult:
+                return ToolResult("")
+
+        with pytest.raises(ConfigError, match=r"Half lacks name, blocking, instructions, parse"):
+            gem_core.make("game:GuessTheNumber-v0-easy", tools=[Half])
+        with pytest.raises(ConfigError, match=r"The tool Nameless lacks name\. "):
+            gem_core.make("game:GuessTheNumber-v0-easy", tools=[Nameless])
 
     def test_base_tools_follow_the_protocol(self) -> None:
         assert isinstance(Adder(), Tool)

@@ -61,11 +61,12 @@ def check_tool(
 
 
 def _construction(bench: ToolBench) -> None:
-    """It can be made, is a ``Tool`` with a name and instructions, and can be closed twice."""
+    """It can be made, is a ``Tool`` with a name, says how it is called, and can be closed twice."""
     tool = bench.make()
     require(isinstance(tool, Tool), f"{type(tool).__name__} lacks methods of the Tool protocol")
     require(tool.name and isinstance(tool.name, str), "name must be a text that is not empty")
-    require(tool.instructions().strip(), "instructions() must say how to call the tool")
+    told = tool.instructions().strip() or tool.functions()
+    require(told, "instructions() or functions() must say how to call the tool")
     tool.reset()
     tool.close()
     tool.close()

@@ -14,7 +14,7 @@ from gem_core.faults import boundary
 from gem_core.maybe_async import drive, then
 from gem_core.observation import Action, Info, Observation, text_of, with_text
 from gem_core.optional import run_async
-from gem_core.tool import Tool, ToolCall, ToolResult, copy_of
+from gem_core.tool import BaseTool, Tool, ToolCall, ToolResult, copy_of
 
 __all__ = ["ToolWrapper"]
 
@@ -70,8 +70,8 @@ class ToolWrapper(Wrapper):
 
     Raises:
         ConfigError: Rewards that exclude one another, a negative limit, a limit for an unknown
-            tool, two tools of the same name, schemas with the format ``tags``, or a
-            ``call_format`` that is not a ``CallFormat``.
+            tool, two tools of the same name, schemas with the format ``tags``, a tool without
+            ``parse`` with that format, or a ``call_format`` that is not a ``CallFormat``.
     """
 
     layer = Layer.TOOLS
@@ -98,6 +98,7 @@ class ToolWrapper(Wrapper):
         _check_limits(max_tool_uses, max_uses_per_tool or {}, names)
         self.tools = list(tools)
         self._format = _format_of(call_format)
+        _check_tags(self._format, self.tools)
         self._catalog: Catalog | None = None
         self._is_asynchronous = isinstance(self.unwrapped, AsyncEnv)
         if instructions not in {"text", "schemas"}:
@@ -337,6 +338,16 @@ def _check_limits(total: int | None, each: Mapping[str, int], names: Sequence[st
             )
         if limit < 0:
             raise ConfigError(f"max_uses_per_tool must be 0 or more; got {limit} of {name!r}.")
+
+
+def _check_tags(call_format: CallFormat, tools: Sequence[Tool]) -> None:
+    for tool in tools if isinstance(call_format, TagsFormat) else ():
+        if getattr(type(tool), "parse", None) is BaseTool.parse:
+            raise ConfigError(
+                f"The tool {tool.name!r} cannot be called in tags, as {type(tool).__name__} has no "
+                f"parse. Write parse and instructions, or choose another call format, such as "
+                f"tool_use={{'call_format': 'hermes'}}."
+            )
 
 
 def _format_of(value: Any) -> CallFormat:
