@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import click
+import pydantic
 from pydantic import Field
 from rich.console import Console
 
@@ -46,6 +47,23 @@ from gem_rollout.records.runs import Run, write_json
 __all__ = ["command"]
 
 
+class BudgetKeys(pydantic.BaseModel):
+    """Limits of the whole run. At one of them no further episode begins, and the run ends."""
+
+    model_config = pydantic.ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    episodes: int | None = Field(default=None, ge=1)
+    """Most episodes of the run."""
+    turns: int | None = Field(default=None, ge=1)
+    """Most turns of the run. Many environments limit those of an episode: env.max_turns."""
+    tokens: int | None = Field(default=None, ge=1)
+    """Most tokens of the run, prompts included. For those of a reply, see agent.max_tokens."""
+    cost: float | None = Field(default=None, gt=0)
+    """Highest cost of the run, in the unit that the agent reports."""
+    seconds: float | None = Field(default=None, gt=0)
+    """Longest wall time."""
+
+
 class EvalKeys(RunKeys):
     """The keys of ``gem-core eval``."""
 
@@ -57,16 +75,7 @@ class EvalKeys(RunKeys):
     """Runs with the same seed have the same tasks, so that agents can be compared on them."""
     fork_groups: bool = False
     """Reset an environment once for all samples of a task and fork it, if a reset is expensive."""
-    max_episodes: int | None = Field(default=None, ge=1)
-    """Limit of episodes. At a limit no further episode begins, and the run ends."""
-    max_turns: int | None = Field(default=None, ge=1)
-    """Limit of turns."""
-    max_tokens: int | None = Field(default=None, ge=1)
-    """Limit of tokens, prompts included."""
-    max_cost: float | None = Field(default=None, gt=0)
-    """Limit of the cost, in the unit that the agent reports."""
-    max_seconds: float | None = Field(default=None, gt=0)
-    """Limit of the wall time."""
+    budget: BudgetKeys = Field(default_factory=BudgetKeys)
     on_error: Literal["record", "retry", "raise"] = "record"
     """After an error: record it, retry the episode in a fresh environment, or raise it."""
     retries: int = Field(default=2, ge=0)
@@ -203,9 +212,7 @@ def _open(
 
 
 def _spent(keys: EvalKeys) -> _Spent:
-    names = ("episodes", "turns", "tokens", "cost", "seconds")
-    limits = {name: getattr(keys, f"max_{name}") for name in names}
-    return _Spent({name: limit for name, limit in limits.items() if limit is not None})
+    return _Spent(keys.budget.model_dump(exclude_none=True))
 
 
 def _wanted(episodes: list[EpisodeRecord], cells: list[_Cell]) -> Iterator[EpisodeRecord]:

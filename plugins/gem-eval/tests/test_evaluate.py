@@ -244,7 +244,7 @@ def test_errors_are_reported_and_can_be_repeated(tmp_path, ok, gem):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limit", ["max_episodes=5", "max_turns=5", "max_seconds=1e-9"])
+@pytest.mark.parametrize("limit", ["budget.episodes=5", "budget.turns=5", "budget.seconds=1e-9"])
 def test_a_limit_ends_the_run_and_is_reported(tmp_path, gem, limit):
     done = gem(
         "eval", f"env={GUESS}", "agent=random", "episodes=200", "out=run", limit, cwd=tmp_path

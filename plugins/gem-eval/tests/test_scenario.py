@@ -51,7 +51,7 @@ def test_a_model_is_evaluated_over_three_families_and_compared(tmp_path, ok):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limit", ["max_tokens=2000", "max_cost=0.002"])
+@pytest.mark.parametrize("limit", ["budget.tokens=2000", "budget.cost=0.002"])
 def test_a_limit_of_tokens_or_cost_ends_a_run_that_goes_on_at_another_address(tmp_path, gem, limit):
     base = ["eval", "env=logic/Sample", "agent=openai", "agent.model=scripted", "out=run"]
     base += ["agent.prices={input: 1, output: 2}", "concurrency=2", "progress=off"]

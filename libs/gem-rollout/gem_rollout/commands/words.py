@@ -177,7 +177,8 @@ class Grammar:
                 inner = [repr(one) for one in nested if one.rpartition(".")[2] == top]
                 near = f" Did you mean {' or '.join(inner)}?" if inner else ""
                 near = near or near_names(top, self.keys)
-                more = near or f" A parameter of the environment is env.{top}=VALUE."
+                agents = f", one of the agent agent.{top}=VALUE" if "agent" in self.keys else ""
+                more = near or f" A parameter of the environment is env.{top}=VALUE{agents}."
                 raise ConfigError(f"There is no key {top!r}.{more}")
             its = [one.removeprefix(f"{top}.") for one in nested if one.startswith(f"{top}.")]
             is_known = any(f"{word.key}.".startswith(f"{one}.") for one in nested)
