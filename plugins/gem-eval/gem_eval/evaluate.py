@@ -339,7 +339,7 @@ def _summarise(
         text = f"Interrupted: {missing} episodes are missing. The finished ones are kept."
         print_line(console, text, "yellow")
     elif status:
-        text = f"The limit of {status} is reached: {missing} episodes are missing."
+        text = f"The limit budget.{status} is reached: {missing} episodes are missing."
         print_line(console, text, "yellow")
     for reason in left_out:
         print_line(console, f"Left out: {reason}", "yellow")
