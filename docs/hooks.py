@@ -69,18 +69,16 @@ def _page(path: Path, files: Files) -> str | None:
 
 
 def _linked(files: Files) -> set[Path]:
-    """Return the pages and pictures outside of docs/ that pages link to, directly or not."""
+    """Return the pages and pictures outside of docs/ that pages of docs/ link to."""
+    pages = [Path(one.abs_src_path) for one in files.documentation_pages() if one.abs_src_path]
     found: set[Path] = set()
-    waiting = [Path(one.abs_src_path) for one in files.documentation_pages() if one.abs_src_path]
-    while waiting:
-        page = waiting.pop()
+    for page in pages:
         for match in LINK.finditer(page.read_text("utf-8")):
             path = (page.parent / match[3]).resolve()
             path = path / "README.md" if path.is_dir() else path
             outside = path.is_relative_to(ROOT) and not path.is_relative_to(ROOT / "docs")
-            if outside and path.is_file() and path.suffix in {".md", ".png"} and path not in found:
+            if outside and path.is_file() and path.suffix in {".md", ".png"}:
                 found.add(path)
-                waiting += [path] if path.suffix == ".md" else []
     return found
 
 
