@@ -1,4 +1,4 @@
-"""Generates docs/games.md from the registry: rules, levels, measured returns, and an example.
+"""Generates docs/games.md from the registry: rules, levels, and measured returns.
 
 Usage: ``python docs/generate_games.py [--output FILE]`` (``make docs``). ``docs/measure.py``
 measures the figures.
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from measure import EPISODES, read_scores
 
-from gem_core import EnvSpec, find_envs, make, make_agent, visible_text
+from gem_core import EnvSpec, find_envs
 
 PAGE = Path(__file__).parent / "games.md"
 HEAD = f"""\
@@ -26,7 +26,8 @@ truncates the episode, and perfect play has a return of 1.0.
 
 The columns *random* and *oracle* give the mean return of these agents and the share of their
 episodes that are won, over {EPISODES["game"]} episodes each (`python docs/measure.py 'game:*'`).
-Parameters that are None are drawn in each episode.
+Parameters that are None are drawn in each episode. `gem-core show ID` prints a first observation
+and the oracle's action.
 """
 
 
@@ -45,7 +46,6 @@ def _sections(specs: list[EnvSpec]) -> Iterator[str]:
         yield f"## {target.__name__.removesuffix('Env')}\n"
         yield _as_markdown(inspect.getdoc(target) or "")
         yield from _table(levels)
-        yield _example(levels)
 
 
 def _table(levels: list[EnvSpec]) -> Iterator[str]:
@@ -73,26 +73,6 @@ def _as_markdown(docstring: str) -> str:
     items = re.sub(r"\n {8,}", " ", "\n" + arguments.rstrip())
     lines = re.sub(r"\n    (\w+): ", r"\n- `\1`: ", items)
     return f"{prose.strip()}\n{lines}\n".replace("``", "`")
-
-
-def _example(levels: list[EnvSpec]) -> str:
-    """Return the first turn of an episode of the oracle, on the level with the shortest text."""
-    spec = min(levels, key=lambda one: len(_first_turn(one)))
-    return (
-        f"<details><summary>the first turn of <code>{spec.id}</code></summary>\n\n"
-        f"```text\n{_first_turn(spec)}\n```\n\n</details>\n"
-    )
-
-
-def _first_turn(spec: EnvSpec) -> str:
-    """Return the first observation, the oracle's action and what it leads to."""
-    env, oracle = make(spec), make_agent("oracle")
-    observation, info = env.reset(seed=0)
-    oracle.reset(env)
-    action = oracle.act(observation, info)
-    step = env.step(action)
-    shown = visible_text(observation, info).rstrip()
-    return f"{shown}\n\n>>> {action}\n\n{step.observation}\nreward: {step.reward:g}"
 
 
 if __name__ == "__main__":
