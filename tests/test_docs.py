@@ -12,7 +12,15 @@ from doc_links import broken_links
 from doc_pages import run, run_page
 
 ROOT = Path(__file__).parents[1]
-PLACES = ("*.md", "decisions/*.md", "docs/**/*.md", "libs/*/*.md", "plugins/*/*.md", "templates/*/*.md")
+PLACES = (
+    "*.md",
+    "benchmarks/**/*.md",
+    "decisions/*.md",
+    "docs/**/*.md",
+    "libs/*/*.md",
+    "plugins/*/*.md",
+    "templates/*/*.md",
+)
 PAGES = sorted(page for place in PLACES for page in ROOT.glob(place))
 
 

@@ -1,4 +1,4 @@
-"""The page docs/baselines.md, made from the figures."""
+"""The pages of the baselines, in docs and beside the results, made from the figures."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -25,18 +25,32 @@ from baselines.tiny import (
 )
 from gem_rollout.episodes.proportions import wilson
 
-__all__ = ["PICTURE", "baselines_page"]
+__all__ = ["DETAILS", "PICTURE", "baselines_page", "details_page"]
 
 PICTURE = "images/baselines.png"
-"""The file of the learning curves, from the folder of the page."""
-_RESULTS = "../benchmarks/results"
+"""The file of the learning curves, from the folder of docs/baselines.md."""
+_DOCS = "../../docs"
+DETAILS = "baselines-details.md"
+"""The name of the page with all figures, which is beside them."""
 
 
 def baselines_page(figures: Figures) -> str:
-    """Return the page."""
+    """Return the page of the documentation: what a reader compares a model with."""
     parts = [
         "# Baselines",
         *_how(figures),
+        *_means(figures),
+        "## Tiny models",
+        *_in_short(figures),
+    ]
+    return "\n\n".join(map(wrapped, parts)) + "\n"
+
+
+def details_page(figures: Figures) -> str:
+    """Return the page with all figures, and how they were measured."""
+    parts = [
+        "# Baselines: all figures",
+        *_intervals(figures),
         "## Agents without a model",
         *_returns(figures),
         "## Cost of an episode",
@@ -53,19 +67,59 @@ def baselines_page(figures: Figures) -> str:
 
 def _how(figures: Figures) -> Iterator[str]:
     envs = figures.envs
-    episodes, seeds = figures.content["suite"]["settings"]["episodes"], figures.content["seeds"]
     families = ", ".join(f"`{one}:`" for one in dict.fromkeys(map(family_of, envs)))
     yield (
         f"Figures to compare a model with, in {len(envs)} environments of the families {families}: "
-        f"agents without a model, tiny models that we train, and a small language model. The "
-        f"environments need no network. A model of yours plays the same tasks with one line:"
+        f"agents without a model, and tiny models that we train. The environments need no network. "
+        f"A model of yours plays the same tasks with one line:"
     )
     yield f"    gem-core eval suite={SUITE} agent=openai agent.model=NAME agent.base_url=URL"
-    missing = "; ".join(f"`{name}:`, because {why}" for name, why in MISSING_FAMILIES.items())
+    missing = " and ".join(f"`{name}:`, because {why}" for name, why in MISSING_FAMILIES.items())
     yield (
         f"The suite `{SUITE}` is ours: it is not the list of 24 environments of the GEM paper. It "
         f"leaves out {missing}."
     )
+
+
+def _means(figures: Figures) -> Iterator[str]:
+    """Yield the table of the documentation: what agents without a model reach."""
+    yield (
+        f"The best constant answer is the floor that counts: a model that always says the same can "
+        f"reach it. The [details](../benchmarks/results/{DETAILS}) have the answers, the silent "
+        f"agent, intervals over seeds (at most {_widest(figures):.2f} on either side), costs, and "
+        f"a language model of 135M parameters."
+    )
+    agents = [agent for agent in AGENTS if agent != "silent"]
+    headings = ["environment", *(f"{one}: {what}" for one in agents for what in _SHOWN)]
+    rows = []
+    for env in figures.envs:
+        found = [figures.of(env, agent, what) for agent in agents for what in _SHOWN]
+        rows.append([f"`{env}`", *("" if one is None else f"{one.mean:.2f}" for one in found)])
+    yield table(headings, rows)
+
+
+def _widest(figures: Figures) -> float:
+    found = (figures.of(env, *key) for env in figures.envs for key in _columns())
+    return max((one.half for one in found if one is not None), default=0.0)
+
+
+def _in_short(figures: Figures) -> Iterator[str]:
+    if not figures.trained:
+        yield "No model has been trained."
+        return
+    parameters = [one["parameters"] for one in figures.content["warm_starts"]]
+    yield (
+        f"Models of {min(parameters):,} to {max(parameters):,} parameters, made from scratch, each "
+        f"for one environment: a [warm start](training/warm-start.md), then {STEPS} steps of ReBN, "
+        f"with {STARTS} seeds, on tasks that they are not measured on."
+    )
+    yield _verdicts(figures)
+    yield f"![Success in each step of training, mean and interval]({PICTURE})"
+    yield "`make baselines` plays and trains everything again."
+
+
+def _intervals(figures: Figures) -> Iterator[str]:
+    episodes, seeds = figures.content["suite"]["settings"]["episodes"], figures.content["seeds"]
     count = len(seeds) * episodes
     yield (
         f"**Intervals.** For agents, there are {len(seeds)} seeds with {episodes} episodes each; "
@@ -176,8 +230,6 @@ def _tiny(figures: Figures) -> Iterator[str]:
         [_result(figures, task) for task in figures.trained],
     )
     yield _verdicts(figures)
-    yield f"![Success in each step of training, mean and interval]({PICTURE})"
-    yield "The curves are the success of the episodes of training, smoothed over some steps."
     yield (
         "**Variety of replies.** A policy that has collapsed has a low entropy (nats per token), "
         "few distinct replies, and one reply that is most of them. Warm start, then trained:"
@@ -204,7 +256,7 @@ def _rule(figures: Figures) -> Iterator[str]:
     yield (
         f"Models of {min(parameters):,} to {max(parameters):,} parameters are made from scratch, "
         f"each for one environment and one of {STARTS} seeds. These rules were written down before "
-        f"the first run ([`tiny.py`](../benchmarks/baselines/tiny.py)). One was given "
+        f"the first run ([`tiny.py`](../baselines/tiny.py)). One was given "
         f"up in the course of the runs: environments were to be trained in the order of their "
         f"cost, but those whose warm start was likely to fail, and FifteenPuzzle, were put last. "
         f"The first runs were made at an earlier commit than the others. The rules:"
@@ -217,15 +269,17 @@ def _rule(figures: Figures) -> Iterator[str]:
         f"of `:Sample`, it learns from the rows 0, 3, 6, ... and is measured on 1, 4, 7, ...; the "
         f"items of `rg:` come from two datasets; a game has other seeds. Generated questions may "
         f"still be equal by chance.\n"
-        f"- **Warm start.** A [warm start](training/warm-start.md) learns from {DEMONSTRATIONS} "
-        f"demonstrations, in which the oracle plays all actions, or {GAME_SKILL:.0%} of them in "
-        f"games. It is made again with twice as many, up to {most:,}, until its success on what it "
+        f"- **Warm start.** A [warm start]({_DOCS}/training/warm-start.md) learns from "
+        f"{DEMONSTRATIONS} demonstrations, in which the oracle plays all actions, or "
+        f"{GAME_SKILL:.0%} of them in games. It is made again with twice as "
+        f"many, up to {most:,}, until its success on what it "
         f"learns from is at least {PLAN.least_success:g}. If that is not reached, the environment "
         f"is not trained.\n"
-        f"- **Training.** [ReBN](training/algorithms.md), {STEPS} steps of {PLAN.episodes} "
-        f"episodes, a discount of 0.9, and the learning rate {LR:g} in all environments. One game "
-        f"is trained once more with success as the only reward, by a [reward "
-        f"shaper](rewards.md#reward-shapers).\n"
+        f"- **Training.** [ReBN]({_DOCS}/training/algorithms.md), {STEPS} steps of "
+        f"{PLAN.episodes} episodes, a discount of 0.9, and the learning rate {LR:g} in all "
+        f"environments. One game is trained once more with success as the only reward, by "
+        f"a [reward "
+        f"shaper]({_DOCS}/rewards.md#reward-shapers).\n"
         f"- **Measure.** A model plays {PLAN.held_out} episodes, sampled at temperature 1, its "
         f"warm start twice as many, and the best constant answer the same {PLAN.held_out}. ± is "
         f"half of the 95 % interval over the seeds (Student's t). Trained success is **bold** if "
@@ -359,10 +413,11 @@ def _of_real(figures: Figures, one: Row) -> list[str]:
 
 def _again(figures: Figures) -> Iterator[str]:
     yield (
-        "`make baselines` plays and trains everything, and writes this page, its picture and "
-        f"[all figures]({_RESULTS}/baselines.json). It resumes: what is in `runs/baselines` is not "
-        f"made again. `python benchmarks/run.py baselines --report-only` writes the page from the "
-        f"stored figures."
+        "`make baselines` plays and trains everything, and writes this page, "
+        f"[the page of the documentation]({_DOCS}/baselines.md) and "
+        "[all figures](baselines.json). It resumes: what is in `runs/baselines` is not "
+        "made again. `python benchmarks/run.py baselines --report-only` writes the pages from the "
+        "stored figures."
     )
     seconds = sum(one["cpu_seconds"] for one in _models(figures)) + sum(
         (figures.cpu_seconds(env, agent) or 0.0) * one["episodes"]

@@ -3,13 +3,14 @@
 The agents silent, random, oracle and the best constant answer play every environment, with five
 seeds each; tiny models are made, warmed up on demonstrations and trained with ReBN in some of them,
 with three. What is done is kept in the folder of runs and is not repeated. The figures go to
-benchmarks/results/baselines.json, and the page that is made of them to docs/baselines.md; with
-another --output, both go there. Rows of a real model are added one environment after the other.
+benchmarks/results/baselines.json, and the pages that are made of them to docs/baselines.md and
+benchmarks/results/baselines-details.md; with another --output, all go there. Rows of a real model
+are added one environment after the other.
 
 Examples:
   python benchmarks/run.py baselines                     everything but real models, resumable
   python benchmarks/run.py baselines --only scripted     without training, which needs torch
-  python benchmarks/run.py baselines --report-only       the page from the committed figures
+  python benchmarks/run.py baselines --report-only       the pages from the committed figures
   python benchmarks/run.py baselines --real smollm2      a real model, resumable by environment
   python benchmarks/run.py baselines --real runs/sft/model --as 'smollm2, supervised' --env rg:gcd
 """
@@ -21,7 +22,7 @@ from pathlib import Path
 from learning.plots import plot_grid
 
 from baselines.figures import Figures
-from baselines.page import PICTURE, baselines_page
+from baselines.page import DETAILS, PICTURE, baselines_page, details_page
 from baselines.real import FILE as REAL
 from baselines.real import play_real
 
@@ -56,6 +57,7 @@ def run(options: argparse.Namespace) -> None:
     figures = Figures.read(options.output)
     page = PAGE if options.output == RESULTS else options.output / PAGE.name
     page.write_text(baselines_page(figures), encoding="utf-8")
+    (options.output / DETAILS).write_text(details_page(figures), encoding="utf-8")
     if figures.trained:
         picture = page.parent / PICTURE
         picture.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""The page docs/training/curves.md: what reproduces, in sentences made from the figures.
+"""The pages of the studies, in docs and beside the results: sentences made from the figures.
 
 Each sentence says what the interval of its figure says: more, less, or that no difference can be
 seen. Figures that a study lacks are left out.
@@ -13,10 +13,11 @@ from learning.figures import Figures, said, signed
 from learning.intervals import Interval
 from learning.tasks import TASKS
 
-__all__ = ["curves_page", "wrapped"]
+__all__ = ["curves_page", "details_page", "wrapped"]
 
 _WIDTH = 130
 _RESULTS = "../../benchmarks/learning/results"
+_DOCS = "../../../docs/training"
 _NAMES = {"reinforce": "REINFORCE", "rebn": "ReBN", "grpo": "GRPO", "ppo": "PPO"}
 _CLAIMS = """\
 ## What the paper says
@@ -29,18 +30,32 @@ eight GPUs. Four of its statements can be tested with small models:
 3. A model that may call Python learns tasks that it cannot do without.
 4. What is learned in one environment helps in others.
 
-The headings below say for each what these runs show. Models of 35,000 parameters that play
-shortened games say nothing about large ones: where a statement does not reproduce here, it is not
-refuted."""
+Models of 35,000 parameters that play shortened games say nothing about large ones: where a
+statement does not reproduce here, it is not refuted."""
 
 
 def curves_page(figures: Figures) -> str:
-    """Return the page."""
+    """Return the page of the documentation: what reproduces."""
     parts = [
         "# Learning curves",
-        _how(figures),
+        "Tiny models that are made and trained from scratch, without a network.",
         _CLAIMS,
         *_in_short(figures),
+        (
+            f"Differences with half of their 95 % intervals, over three warm starts. [Each study "
+            f"in detail]({_RESULTS}/details.md), with methods, learning rates and limits; "
+            f"[tables]({_RESULTS}/README.md). `python benchmarks/run.py learning` makes all of it."
+        ),
+        f"![Success of four algorithms in GuessTheNumber]({_RESULTS}/guess.png)",
+    ]
+    return "\n\n".join(map(wrapped, parts)) + "\n"
+
+
+def details_page(figures: Figures) -> str:
+    """Return the page beside the results: how they were made, and each study."""
+    parts = [
+        "# Studies of learning: what they show",
+        _how(figures),
         *_algorithms(figures, "guess", "Algorithms, several turns (statement 1)"),
         *_algorithms(figures, "reverse", "Algorithms, one turn"),
         *_offsets(figures),
@@ -77,13 +92,13 @@ def _filled(text: str) -> str:
 def _how(figures: Figures) -> str:
     rates = ", ".join(f"{lr:g} for {_NAMES[algo]}" for algo, lr in figures.rates.items())
     return f"""\
-`python benchmarks/run.py learning` makes this page, its [tables]({_RESULTS}/README.md) and its
+`python benchmarks/run.py learning` makes this page, its [tables](README.md) and its
 plots. The models are made and trained from scratch: no network is needed. The command resumes,
 and `--report-only` writes the pages from the stored figures.
 
-All runs of a cell begin with one of three [warm starts](warm-start.md), which differ in their
-seed, and take {STEPS} steps of 64 episodes. Afterwards the model plays 256 episodes, the same for
-all models, with seeds that training does not use, sampled at temperature 1; so did the warm start
+All runs of a cell begin with one of three [warm starts]({_DOCS}/warm-start.md), which differ in
+their seed, and take {STEPS} steps of 64 episodes. Afterwards the model plays 256 episodes, the same
+for all models, with seeds that training does not use, sampled at temperature 1; so did the warm start
 (512 episodes). GuessTheNumber from 1 to 10 has ten secrets, so held-out seeds are not unseen
 states there; products and the range up to 50 have states that a run does not meet.
 
@@ -93,10 +108,10 @@ Student's t over these averages; with three warm starts its factor is 4.3. A boo
 would be too narrow. Differences are between runs with the same warm start and seed. "No
 difference can be seen" means that the interval contains 0, not that there is none.
 
-**Learning rates** are chosen in a [sweep]({_RESULTS}/README.md#learning-rates) of three rates for
+**Learning rates** are chosen in a [sweep](README.md#learning-rates) of three rates for
 each algorithm, by the return in GuessTheNumber from the first warm start, with a seed that no
 other cell uses: {rates}. The tables have [all rates from all warm
-starts]({_RESULTS}/README.md#learning-rates-from-all-warm-starts)."""
+starts](README.md#learning-rates-from-all-warm-starts)."""
 
 
 _LIMITS = """\
@@ -105,10 +120,7 @@ _LIMITS = """\
 - One size of model, one batch size, and one update for each step. Runs this short do not show
   where an algorithm converges.
 - The learning rate is chosen in GuessTheNumber and used in all tasks.
-- Three warm starts make wide intervals. Effects smaller than these cannot be seen.
-- An earlier version of this page had runs from a single warm start and intervals over seeds
-  alone. Its ReBN cell (success 0.68) could not be made again, and "REINFORCE fell" did not hold
-  in a test over seeds (p = 0.27). Both statements are withdrawn."""
+- Three warm starts make wide intervals. Effects smaller than these cannot be seen."""
 
 
 def _in_short(figures: Figures) -> Iterator[str]:
@@ -147,8 +159,8 @@ def _outcome(found: Interval, sign: int) -> str:
     return "**reproduces**" if found.mean * sign > 0 else "**the opposite**"
 
 
-_OFFSETS = """\
-A [shaper](own-algorithm.md) adds a constant c to the
+_OFFSETS = f"""\
+A [shaper]({_DOCS}/own-algorithm.md) adds a constant c to the
 discounted return of every turn: c(1 - gamma) before the last turn and c in it. **ReBN subtracts the
 mean of the returns, so its advantages and gradients do not change**: bit for bit if the returns are
 exact in binary, such as 0, 0.5 and 1, else up to rounding. A test holds this. Rounding can change a
@@ -164,7 +176,7 @@ def _algorithms(figures: Figures, study: str, title: str) -> Iterator[str]:
         return
     yield f"## {title}"
     task = next(iter(cells.values())).task
-    yield f"![Curves]({_RESULTS}/{study}.png)\n\nThe task: {TASKS[task].about}."
+    yield f"![Curves]({study}.png)\n\nThe task: {TASKS[task].about}."
     yield "\n".join(
         f"- {_NAMES[algo]} ({_counts(figures, cell)}): {_gains(figures, cell, task)}"
         for algo, cell in cells.items()
@@ -190,7 +202,7 @@ def _offsets(figures: Figures) -> Iterator[str]:
     if not cells:
         return
     yield "## A constant added to every return"
-    yield f"![Curves]({_RESULTS}/offset.png)"
+    yield "![Curves](offset.png)"
     yield _OFFSETS
     lines = []
     for algo in ("rebn", "reinforce"):
@@ -212,7 +224,7 @@ def _discounts(figures: Figures) -> Iterator[str]:
     if not cells:
         return
     yield "## Discounts (statement 2)"
-    yield f"![Turns]({_RESULTS}/gamma.png)\n\nReBN. The task: {TASKS[cells[0].task].about}."
+    yield f"![Turns](gamma.png)\n\nReBN. The task: {TASKS[cells[0].task].about}."
     yield "\n".join(
         f"- {cell.label} ({_counts(figures, cell)}): {_gains(figures, cell, cell.task, turns=True)}"
         for cell in cells
@@ -235,7 +247,7 @@ def _tool(figures: Figures) -> Iterator[str]:
     if len(cells) < 2:
         return
     yield "## With and without Python (statement 3)"
-    yield f"![Curves]({_RESULTS}/tool.png)\n\nReBN. The task: {TASKS['multiply'].about}."
+    yield f"![Curves](tool.png)\n\nReBN. The task: {TASKS['multiply'].about}."
     yield "\n".join(
         f"- {label} ({_counts(figures, cell)}): {_gains(figures, cell, cell.task)}"
         for label, cell in cells.items()

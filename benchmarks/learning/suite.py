@@ -4,7 +4,7 @@ Each cell trains tiny models from several warm starts with several seeds, and pl
 states at the end. A sweep comes first and chooses the learning rate of each algorithm. Finished
 warm starts and runs are kept in the folder of runs and are not repeated. Tables, plots and the
 figures of all runs go to benchmarks/learning/results, and what they say to
-docs/training/curves.md; with another --output, both go there.
+docs/training/curves.md and details.md beside them; with another --output, all go there.
 
 Examples:
   python benchmarks/run.py learning                    everything, resumable
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from learning.cells import CELLS
 from learning.figures import Figures
-from learning.page import curves_page
+from learning.page import curves_page, details_page
 from learning.report import write_report
 from learning.store import Store
 
@@ -51,3 +51,4 @@ def run(options: argparse.Namespace) -> None:
     print(write_report(figures))
     page = PAGE if options.output == RESULTS else options.output / PAGE.name
     page.write_text(curves_page(figures), encoding="utf-8")
+    (options.output / "details.md").write_text(details_page(figures), encoding="utf-8")

@@ -229,7 +229,7 @@ def made_up(gains, floor=0.1):
 
 
 def page_of(content, real=()):
-    return load("page").baselines_page(load("figures").Figures(content, real))
+    return load("page").details_page(load("figures").Figures(content, real))
 
 
 @pytest.mark.parametrize(
@@ -276,6 +276,9 @@ def test_an_environment_is_shown_as_trained_only_with_all_seeds():
     content["runs"].pop()
     assert load("figures").Figures(content).trained == []
     assert "No model has been trained." in page_of(content)
+    assert "No model has been trained." in load("page").baselines_page(
+        load("figures").Figures(content)
+    )
 
 
 def test_a_page_can_be_made_before_agents_have_played():
@@ -289,5 +292,7 @@ def test_the_page_holds_the_stored_figures_of_the_suite_as_it_is():
     figures = load("figures").Figures.read(ROOT / "benchmarks" / "results")
     assert figures.content["suite"]["envs"] == list(load("envs").suite().envs)
     assert figures.content["suite"]["settings"] == dict(load("envs").suite().settings)
-    page = load("page").baselines_page(figures)
+    page, details = load("page").baselines_page(figures), load("page").details_page(figures)
     assert (ROOT / "docs" / "baselines.md").read_text(encoding="utf-8") == page
+    place = ROOT / "benchmarks" / "results" / "baselines-details.md"
+    assert place.read_text(encoding="utf-8") == details

@@ -107,7 +107,7 @@ def played(value):
 def test_sentences_say_more_or_less_only_where_the_interval_excludes_zero(tmp_path, gain, verdict):
     figures = load("figures").Figures(made_up_store(tmp_path, gain=gain))
     assert set(figures.rates.values()) == {load("cells").RATES[1]}
-    page = load("page").curves_page(figures)
+    page = load("page").details_page(figures)
     [line] = [one for one in page.splitlines() if one.startswith("- than REINFORCE: return")][:1]
     expected = "no difference can be seen" if verdict is None else f"**{verdict}**"
     assert f"return: {expected} ({gain:+.2f} ± 0.00)" in line
@@ -125,8 +125,9 @@ def test_the_tables_and_plots_are_written_from_figures_alone(tmp_path):
 def test_the_pages_hold_the_stored_figures():
     """``run.py learning --report-only`` changes nothing that is committed."""
     figures = figures_of_results()
-    page = load("page").curves_page(figures)
+    page, details = load("page").curves_page(figures), load("page").details_page(figures)
     assert (ROOT / "docs" / "training" / "curves.md").read_text(encoding="utf-8") == page
+    assert (RESULTS / "details.md").read_text(encoding="utf-8") == details
 
 
 def test_every_run_names_the_warm_start_that_is_stored_with_its_hash():
