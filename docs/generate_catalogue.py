@@ -5,7 +5,6 @@ measures the figures. Levels that differ only in their parameters share a row.
 """
 
 import argparse
-import inspect
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -24,7 +23,7 @@ HEAD = """\
 | family | ids | it teaches | it needs | licence of the data |
 |---|---:|---|---|---|"""
 NOTES = """
-`make docs` generates this page from the registry; `gem-core show ID` prints the facts about one
+`make docs` generates this page from the registry; `gem-core show ID` prints the parameters of an
 environment, its documentation and an example.
 
 - **Floor** is the mean return of the random agent, **ceiling** that of the oracle, a scripted
@@ -34,9 +33,8 @@ environment, its documentation and an example.
   the licence of that dataset.
 - **Return** is the range of an episode's return. An agent that never gives a valid action gets the
   smallest one, perfect play the largest.
-- **Parameters**: `make(ID, NAME=VALUE)` and, in commands, `env.NAME=VALUE` set one. `...` stands
-  for a long value. The levels of a game share a row, with slashes between their values. The names
-  of a dataset (`dataset_name=`) and a task of ReasoningGym (`name=`) are in the other columns."""
+- The levels of a game share a row, with slashes between their figures. Parameters are set by
+  `make(ID, NAME=VALUE)` and, in commands, by `env.NAME=VALUE`."""
 PAGES = {
     "code": "programs.md",
     "eval": "tasks.md",
@@ -52,6 +50,8 @@ PAGES = {
     "webshop": "webshop.md",
 }
 """The page about each family."""
+LISTED = {"rg"}
+"""Families whose ids are listed on their own page."""
 FACTS = ("teaches", "score", "needs", "data", "return")
 SCORES = read_scores()
 Levels = list[EnvSpec]
@@ -86,32 +86,41 @@ def _family(name: str, group: Levels) -> Iterator[str]:
         kinds.setdefault((spec.source, *facts), []).append(spec)
     for position, kind in enumerate(kinds.values()):
         yield from [""] * bool(position)
-        yield from _kind(kind)
+        yield from _kind(kind) if name not in LISTED else _introduction(kind)
 
 
 def _kind(group: Levels) -> Iterator[str]:
     """Yield what the environments of a kind have in common, and their table."""
-    shared = _shared(group)
-    facts = {fact: _common(_fact(spec, fact) for spec in group) for fact in FACTS}
-    others = [fact for fact in FACTS if facts[fact] is None]
-    yield _introduction(group, facts, shared)
-    yield _line(["id", "what it is", "parameters", "floor", "ceiling", *others])
-    yield "|---|---|---|---:|---:" + "|---" * len(others) + "|"
+    yield from _introduction(group)
+    others = [fact for fact, text in _facts(group).items() if text is None]
+    yield _line(["id", "what it is", "floor", "ceiling", *others])
+    yield "|---|---|---:|---:" + "|---" * len(others) + "|"
     for levels in [list(same) for _, same in groupby(group, _same)]:
-        cells = [_ids(levels), levels[0].description, _own(levels, shared), *_scores(levels)]
+        cells = [_ids(levels), levels[0].description, *_scores(levels)]
         yield _line([*cells, *(_fact(levels[0], fact) for fact in others)])
 
 
-def _introduction(group: Levels, facts: dict[str, str | None], shared: dict[str, str]) -> str:
-    """Return a line for each fact that all environments of a kind share."""
+def _introduction(group: Levels) -> Iterator[str]:
+    """Yield a line for each fact that all environments of a kind share."""
     episodes = _common(str(row["episodes"]) for row in map(_row, group) if row)
     measured = episodes and f"{episodes} episodes of each agent"
-    words = {**facts, "measured over": measured}
-    told = [f"- {word}: {text}" for word, text in words.items() if text]
-    if shared:
-        texts = [f"`{name}={value}`" for name, value in shared.items()]
-        told.append(f"- parameters, where a row does not say otherwise: {', '.join(texts)}")
-    return "\n".join(told) + "\n"
+    words = {**_facts(group), "measured over": measured}
+    yield from (f"- {word}: {text}" for word, text in words.items() if text)
+    if group[0].namespace in LISTED:
+        floors, ceilings = zip(*(_scores([spec]) for spec in group if _row(spec)), strict=True)
+        yield f"- floor: {_range(floors)}; ceiling: {_range(ceilings)}"
+    else:
+        yield ""
+
+
+def _range(texts: Sequence[str]) -> str:
+    values = sorted(set(texts), key=float)
+    return " to ".join(dict.fromkeys((values[0], values[-1])))
+
+
+def _facts(group: Levels) -> dict[str, str | None]:
+    """Return the facts of a kind; None where its environments differ."""
+    return {fact: _common(_fact(spec, fact) for spec in group) for fact in FACTS}
 
 
 def _fact(spec: EnvSpec, fact: str) -> str:
@@ -138,33 +147,6 @@ def _ids(levels: Levels) -> str:
     return ", ".join([f"`{names[0]}`", *(f"`{name.removeprefix(stem)}`" for name in names[1:])])
 
 
-def _shared(group: Levels) -> dict[str, str]:
-    """Return the parameters that all have and for which most have the same value."""
-    tables = [{name: _shown(value) for name, value in spec.parameters().items()} for spec in group]
-    shared = {}
-    for name in tables[0]:
-        if len(group) > 1 and all(name in table for table in tables):
-            value, count = Counter(table[name] for table in tables).most_common(1)[0]
-            shared |= {name: value} if value and 2 * count > len(group) else {}
-    return shared
-
-
-def _own(levels: Levels, shared: dict[str, str]) -> str:
-    """Return the other parameters, with the value of each level."""
-    known = {levels[0].id.partition(":")[2], _hub_name(levels[0])}
-    texts = []
-    for name, value in levels[0].parameters().items():
-        values = [_shown(spec.parameters()[name]) for spec in levels]
-        one = values[:1] if len(set(values)) == 1 else values
-        if one != [shared.get(name)] and str(value) not in known:
-            texts.append(f"`{name}={'/'.join(one)}`" if one[0] else f"`{name}`")
-    return ", ".join(texts)
-
-
-def _hub_name(spec: EnvSpec) -> str:
-    return spec.metadata.get("data", "").partition("datasets/")[2]
-
-
 def _scores(levels: Levels) -> tuple[str, str]:
     """Return the floors and the ceilings; empty where nothing was measured."""
     found = [_row(spec) for spec in levels]
@@ -178,14 +160,6 @@ def _scores(levels: Levels) -> tuple[str, str]:
 def _row(spec: EnvSpec) -> dict[str, Any]:
     """Return what was measured of an environment; nothing without data of its own."""
     return SCORES.get(spec.id, {})
-
-
-def _shown(value: object) -> str:
-    """Return a value as it is shown; nothing for a parameter without a default."""
-    if value is inspect.Parameter.empty:
-        return ""
-    text = repr(value)
-    return text if len(text) <= 40 else "..."
 
 
 def _reach(spec: EnvSpec) -> str:

@@ -98,8 +98,8 @@ and `--report-only` writes the pages from the stored figures.
 
 All runs of a cell begin with one of three [warm starts]({_DOCS}/warm-start.md), which differ in
 their seed, and take {STEPS} steps of 64 episodes. Afterwards the model plays 256 episodes, the same
-for all models, with seeds that training does not use, sampled at temperature 1; so did the warm start
-(512 episodes). GuessTheNumber from 1 to 10 has ten secrets, so held-out seeds are not unseen
+for all models, with seeds that training does not use, sampled at temperature 1; so did the warm
+start (512 episodes). GuessTheNumber from 1 to 10 has ten secrets, so held-out seeds are not unseen
 states there; products and the range up to 50 have states that a run does not meet.
 
 **Intervals.** Figures are means ± half of the 95 % interval. Warm starts are a random effect: two

@@ -61,11 +61,11 @@ def test_measuring_some_environments_keeps_the_figures_of_the_others(
     assert scores["qa:Sample"]["episodes"] == 2
 
 
-def test_the_catalogue_names_every_environment() -> None:
+def test_the_catalogue_names_every_environment_that_no_other_page_lists() -> None:
     page = (ROOT / "docs" / "catalogue.md").read_text()
     families = {spec.namespace for spec in SPECS}
     assert all(f"\n## {family}\n" in page for family in families)
-    for spec in SPECS:
+    for spec in (spec for spec in SPECS if spec.namespace not in generate_catalogue.LISTED):
         ends = [spec.id[place:] for place, letter in enumerate(spec.id) if letter == "-"]
         assert any(f"`{name}`" in page for name in (spec.id, *ends)), spec.id
 

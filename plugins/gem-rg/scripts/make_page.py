@@ -27,12 +27,13 @@ def main() -> None:
 
 
 def _rows() -> Iterator[str]:
-    yield "\n| id | levels | attributes |"
-    yield "|---|---|---|"
-    for name in track(DESCRIPTIONS, "trying levels"):
+    yield "\n| id | what it is | levels | attributes |"
+    yield "|---|---|---|---|"
+    for name, words in track(DESCRIPTIONS.items(), "trying levels", len(DESCRIPTIONS)):
         curriculum: dict[str, list[object]] = describe(name)["curriculum"]
         count = max(map(len, curriculum.values()), default=0)
-        yield f"| `rg:{name}` | {_levels(name, count)} | {_attributes(curriculum, count)} |"
+        attributes = _attributes(curriculum, count)
+        yield f"| `rg:{name}` | {words} | {_levels(name, count)} | {attributes} |"
 
 
 def _attributes(curriculum: dict[str, list[object]], count: int) -> str:
