@@ -68,7 +68,7 @@ class Fields:
 @pytest.fixture(scope="module")
 def oat() -> Any:
     """Oat's types."""
-    return pytest.importorskip("oat.types", reason="see docs/trainers/oat.md")
+    return pytest.importorskip("oat.types", reason="see docs/trainers/more.md")
 
 
 @pytest.fixture(scope="module", params=["ours", *(["oat"] if find_spec("oat") else [])])

@@ -33,7 +33,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # those of OpenRLHF and its dependencies
     for name in ("openrlhf", "ray", "torch"):
         pytest.importorskip(
-            name, reason=f"{name} is not installed: see docs/trainers/openrlhf.md for the commands"
+            name, reason=f"{name} is not installed: see docs/trainers/more.md for the commands"
         )
     from gem_adapters.checks.openrlhf import experiences, load, row_of_experience
     from gem_adapters.openrlhf import AgentExecutor, EpisodeFailedError

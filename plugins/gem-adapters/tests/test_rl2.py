@@ -29,7 +29,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # those of RL2 and its dependencies
     for name in ("RL2", "datasets", "torchdata", "tokenizers"):
         pytest.importorskip(
-            name, reason=f"{name} is not installed: see docs/trainers/rl2.md for the commands"
+            name, reason=f"{name} is not installed: see docs/trainers/more.md for the commands"
         )
     from omegaconf import OmegaConf
     from RL2.datasets import Sample

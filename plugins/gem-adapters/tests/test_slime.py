@@ -28,7 +28,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # those of slime and its dependencies
     for name in ("slime.utils", "httpx", "pylatexenc", "ray", "tokenizers", "torch"):
         pytest.importorskip(
-            name, reason=f"{name} is not installed: see docs/trainers/slime.md for the commands"
+            name, reason=f"{name} is not installed: see docs/trainers/more.md for the commands"
         )
     from slime.rollout.sglang_rollout import GenerateState
     from slime.utils.async_utils import run
