@@ -13,7 +13,7 @@ Examples:
   python benchmarks/run.py rollouts --command 'mine=python my.py {url} {concurrency} {turns}'
 
 {url}, {concurrency}, {episodes}, {turns} (one or several) and {out} are replaced;
-docs/straggler-benchmark.md says what the command has to do.
+README.md beside this file says what the command has to do.
 """
 
 import argparse
