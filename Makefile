@@ -124,7 +124,6 @@ docs: $(VENV)/.installed  ## Write the generated pages of docs/
 	@$(BIN)/python docs/generate_known.py
 	@$(BIN)/python docs/generate_architecture.py
 	@$(BIN)/python docs/generate_games.py
-	@$(BIN)/python docs/generate_options.py
 	@$(BIN)/python docs/generate_catalogue.py
 	@$(BIN)/python docs/generate_notebooks.py
 

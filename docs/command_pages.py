@@ -18,11 +18,6 @@ HEAD = """\
 default, and `...` marks one that must be given. [Composition](../composition.md) explains how keys
 choose environments, tools, wrappers and agents.
 """
-ELSEWHERE = {
-    "train": "../training/options.md#training",
-    "train sft": "../training/options.md#supervised-training",
-}
-"""The pages that have the keys of a command already."""
 Section = tuple[str, list[tuple[str, str]]]
 
 
@@ -74,9 +69,7 @@ def _command(name: str, command: Any, written: dict[tuple[Any, ...], str]) -> It
     yield f"{_prose(command.help)}\n"
     for title, rows in _sections(command, context):
         first = written.setdefault((title, *rows), name)
-        if title == "Keys" and name in ELSEWHERE:
-            yield f"*Keys*: [on a page of their own]({ELSEWHERE[name]}).\n"
-        elif first != name:
+        if first != name:
             yield f"*{title}*: as for [`{first}`](#{first.replace(' ', '-')}).\n"
         else:
             yield f"**{title}**\n"

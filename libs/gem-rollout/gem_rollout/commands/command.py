@@ -107,7 +107,7 @@ _SHARED = {
     "tools=[ID,...]": "Tools that the agent may call; tools.ID.NAME=VALUE sets a parameter.",
     "tool_use.NAME=VALUE": "A parameter of the wrapper that runs tools: tool_use.max_tool_uses=3.",
     "wrappers=[ID,...]": "Wrappers, the innermost first; wrappers.ID.NAME=VALUE sets a parameter.",
-    "+env@mixture.NAME=ID": "Several environments as one, drawn by mixture.NAME.weight=WEIGHT.",
+    "mixture.NAME.id=ID": "Several environments as one, drawn by mixture.NAME.weight=WEIGHT.",
     "KEY=@FILE": "The text of a file, for any key: agent.system=@system.txt.",
     f"{KEY}=default": "Text after the first observation that says how to answer. The default is "
     "the environment's own, if its tasks do not say so; null for none.",

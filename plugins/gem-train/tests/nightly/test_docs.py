@@ -175,19 +175,6 @@ def test_every_parameter_of_an_algorithm_and_a_loss_is_in_their_page(kind, prefi
             assert shown.get(f"{prefix}.{field.name}") == typed(field.default).replace("e-0", "e-")
 
 
-def test_the_page_of_options_says_what_the_configurations_say(tmp_path):
-    page = tmp_path / "options.md"
-    done = subprocess.run(
-        [sys.executable, "docs/generate_options.py", "--output", str(page)],
-        cwd=DOCS.parents[1],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert page.read_text() == (DOCS / "options.md").read_text(), "run `make docs`"
-
-
 def test_every_warning_of_a_broken_run_is_explained():
     section = (DOCS / "README.md").read_text().partition("## If the reward")[2]
     _, *rows = re.findall(r"^\| ([^-|].*?) \|", section, re.MULTILINE)
