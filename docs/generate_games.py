@@ -6,7 +6,6 @@ measures the figures.
 
 import argparse
 import inspect
-import re
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -26,8 +25,8 @@ truncates the episode, and perfect play has a return of 1.0.
 
 The columns *random* and *oracle* give the mean return of these agents and the share of their
 episodes that are won, over {EPISODES["game"]} episodes each (`python docs/measure.py 'game:*'`).
-Parameters that are None are drawn in each episode. `gem-core show ID` prints a first observation
-and the oracle's action.
+Parameters that are None are drawn in each episode. `gem-core show ID` says what each parameter
+means, and prints a first observation and the oracle's action.
 """
 
 
@@ -44,7 +43,7 @@ def _sections(specs: list[EnvSpec]) -> Iterator[str]:
         levels = list(group)
         target = levels[0].load()
         yield f"## {target.__name__.removesuffix('Env')}\n"
-        yield _as_markdown(inspect.getdoc(target) or "")
+        yield _rules(inspect.getdoc(target) or "")
         yield from _table(levels)
 
 
@@ -66,13 +65,9 @@ def _figure(score: dict[str, float] | None) -> str:
     return "" if score is None else f"{score['return']:.3f} ({score['success']:.0%})"
 
 
-def _as_markdown(docstring: str) -> str:
-    """Convert a Google-style docstring to prose and a list of options."""
-    prose, _, rest = docstring.partition("\nArgs:\n")
-    arguments, _, _ = rest.partition("\nRaises:\n")
-    items = re.sub(r"\n {8,}", " ", "\n" + arguments.rstrip())
-    lines = re.sub(r"\n    (\w+): ", r"\n- `\1`: ", items)
-    return f"{prose.strip()}\n{lines}\n".replace("``", "`")
+def _rules(docstring: str) -> str:
+    """Return the prose of a Google-style docstring."""
+    return docstring.partition("\nArgs:\n")[0].strip().replace("``", "`") + "\n"
 
 
 if __name__ == "__main__":
