@@ -27,21 +27,12 @@ def main() -> None:
 
 
 def _rows() -> Iterator[str]:
-    yield "\n| id | what it is | levels | attributes |"
-    yield "|---|---|---|---|"
+    yield "\n| id | what it is | levels |"
+    yield "|---|---|---|"
     for name, words in track(DESCRIPTIONS.items(), "trying levels", len(DESCRIPTIONS)):
         curriculum: dict[str, list[object]] = describe(name)["curriculum"]
         count = max(map(len, curriculum.values()), default=0)
-        attributes = _attributes(curriculum, count)
-        yield f"| `rg:{name}` | {words} | {_levels(name, count)} | {attributes} |"
-
-
-def _attributes(curriculum: dict[str, list[object]], count: int) -> str:
-    """Name the attributes; the number of levels follows where an attribute has fewer."""
-    return ", ".join(
-        key if len(values) == count else f"{key} ({len(values)})"
-        for key, values in curriculum.items()
-    )
+        yield f"| `rg:{name}` | {words} | {_levels(name, count)} |"
 
 
 def _levels(name: str, count: int) -> str:

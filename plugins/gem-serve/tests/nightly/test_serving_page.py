@@ -9,13 +9,14 @@ from omegaconf import OmegaConf
 
 from gem_serve.server.command import command
 
-PAGE = Path(__file__).parents[4] / "docs" / "serving.md"
+ROOT = Path(__file__).parents[4]
+PAGE = ROOT / "docs" / "serving.md"
+EXAMPLE = ROOT / "examples" / "kubernetes.yml"
 
 
 def manifests() -> list[dict[str, Any]]:
-    """Return the Kubernetes objects that the documentation shows."""
-    page = PAGE.read_text(encoding="utf-8")
-    (found,) = re.findall(r"```yml\n(.*?)```", page, re.DOTALL)
+    """Return the Kubernetes objects of the example."""
+    found = EXAMPLE.read_text(encoding="utf-8")
     loaded = [OmegaConf.to_container(OmegaConf.create(one)) for one in found.split("---\n")]
     assert [one["kind"] for one in loaded] == ["Deployment", "Service"]  # type: ignore[index,call-overload]
     return loaded  # type: ignore[return-value]
