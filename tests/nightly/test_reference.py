@@ -161,3 +161,20 @@ def test_the_page_of_commands_has_every_command_and_option() -> None:
         )
     assert "`samples=1`" in page
     assert "`--max-envs" in page
+
+
+SHOWN = re.compile(r"^(?: {4}|\$ )gem-core ([a-z-]+)(?: ([a-z-]+))?(?= )([^\n#|&]*)", re.MULTILINE)
+
+
+def test_every_option_that_a_page_shows_is_one_of_its_command() -> None:
+    unknown = []
+    for page in (ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("plugins/*/README.md")):
+        for name, inner, rest in SHOWN.findall(page.read_text(encoding="utf-8")):
+            command = COMMANDS.get(f"{name} {inner}") or COMMANDS.get(name)
+            if command is not None:  # a page may show a command of its own
+                options = [
+                    one for own in command.params for one in (*own.opts, *own.secondary_opts)
+                ]
+                typed = set(re.findall(r"(?<= )--[a-z][\w-]*", rest)) - {"--help"}
+                unknown += [(page.name, name, one) for one in typed - set(options)]
+    assert unknown == []
