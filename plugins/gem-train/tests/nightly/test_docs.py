@@ -78,7 +78,7 @@ def test_the_commands_of_the_first_page_work_as_they_are_shown(tmp_path):
 def _commands():
     """Return the words of each ``gem-core train`` that a page shows, which is not run elsewhere."""
     shown = re.compile(r"^    gem-core train ((?:.*\\\n)*.*)$", re.MULTILINE)
-    for page in [*PAGES, DOCS.parent / "rewards.md"]:
+    for page in [*PAGES, DOCS.parent / "multimodal.md", DOCS.parent / "rewards.md"]:
         for text in shown.findall(page.read_text()):
             words = shlex.split(text.replace("\\\n", " "))
             if not {"resume=true", "-m"} & set(words):
