@@ -210,7 +210,7 @@ function table(board, earlier, show) {
   };
   const heads = columns.map((text, at) => node("th", { scope: "col", class: bars.includes(at) && "board-bar" }, show(text)));
   const head = heads.length ? [node("thead", {}, [node("tr", {}, [...(hasLabels ? [node("td", {}, [])] : []), ...heads])])] : [];
-  const grown = node("table", {}, [...head, node("tbody", {}, rows.map(line))]);
+  const grown = node("table", { class: "board-table" }, [...head, node("tbody", {}, rows.map(line))]);
   grown.style.setProperty("--board-columns", String(width + Number(hasLabels)));
   return node("div", { class: "board-grid", tabindex: width > COLUMNS_IN_SIGHT && "0" }, [grown]);
 }
