@@ -12,6 +12,7 @@ const FOUND = /^\[\S+\]$/u;
 const MARKS = { G: "exact", Y: "present", X: "absent" };
 const LARGEST_NUMBER = 2 ** 11;
 const COLUMNS_IN_SIGHT = 14;
+const LONGEST_TEXT = 20_000;
 
 /**
  * @typedef {{text: string, from: number, to: number}} Token
@@ -52,10 +53,14 @@ function align(above, below) {
     above.every((token, at) => token.from < below[at].to && below[at].from < token.to);
 }
 
+/** The number of a label such as C1 or 0. @param {Token} token */
+function numberOf({ text }) {
+  return COUNTED.test(text) ? Number(text.replace(/\D/, "")) : NaN;
+}
+
 /** Whether labels count up: C1 C2, 0 1 2. @param {Token[]} tokens */
 function countUp(tokens) {
-  const numbers = tokens.map(({ text }) => (COUNTED.test(text) ? Number(text.replace(/\D/, "")) : NaN));
-  return numbers.length > 0 && numbers.every((number, at) => number === numbers[0] + at);
+  return tokens.length > 0 && tokens.every((token, at) => numberOf(token) === numberOf(tokens[0]) + at);
 }
 
 /** @param {{tokens: Token[]}} line @param {boolean} isLabelled Whether the first token is a label. */
@@ -82,6 +87,7 @@ function rowsFrom(lines, start, isLabelled) {
     }
     const line = tokensOfLine(lines[at]);
     if (!isGridLine(line, isLabelled) || (rows.length && !align(rows[0].tokens, line.tokens))) break;
+    if (isLabelled && rows.length && numberOf(line.tokens[0]) !== numberOf(rows[0].tokens[0]) + rows.length) break;
     rows.push({ ...line, isUnderRule });
     isUnderRule = false;
     end = at + 1;
@@ -97,6 +103,7 @@ function areLettered(tokens) {
 /** The grid that begins at a line; null if none does. @param {string[]} lines @param {number} start */
 function gridAt(lines, start) {
   const line = tokensOfLine(lines[start]).tokens;
+  if (line.length < 2) return null;
   const head = countUp(line) ? line : [];
   const labelled = rowsFrom(lines, start + Number(head.length > 0), true);
   const firsts = labelled.rows.map(({ tokens }) => tokens[0]);
@@ -105,7 +112,7 @@ function gridAt(lines, start) {
   }
   const hasHead = head.length > 1 && areLettered(head);
   const bare = rowsFrom(lines, start + Number(hasHead), false);
-  const isGrid = hasHead ? bare.rows.length > 0 && align(head, bare.rows[0].tokens) : bare.rows.length > 1 && line.length > 1;
+  const isGrid = hasHead ? bare.rows.length > 0 && align(head, bare.rows[0].tokens) : bare.rows.length > 1;
   return isGrid ? grid(hasHead ? head : [], bare, false) : null;
 }
 
@@ -137,7 +144,7 @@ function listsAt(lines, start) {
 
 /** The largest grid in a text; null without one. @param {string} text @returns {Board | null} */
 export function boardOf(text) {
-  const lines = text.split("\n");
+  const lines = text.length > LONGEST_TEXT ? [] : text.split("\n");
   let best = null;
   for (let start = 0; start < lines.length; start += 1) {
     const found = gridAt(lines, start) ?? listsAt(lines, start);

@@ -67,7 +67,7 @@ function ticks(low, high, count) {
 /**
  * Axes with units, and the functions that place values between them.
  * @param {number} width
- * @param {{low: number, high: number, title: string, whole?: boolean}} across
+ * @param {{low: number, high: number, title: string, whole?: boolean, show?: (value: number) => string}} across
  * @param {{low: number, high: number, title: string, show: (value: number) => string}} up
  */
 export function axes(width, across, up) {
@@ -88,7 +88,7 @@ export function axes(width, across, up) {
       svg("text", { x: left - 8, y: y(value) + 4, "text-anchor": "end" }, up.show(value)),
     ]).flat(),
     marks.map((value) =>
-      svg("text", { x: x(value), y: bottom + 17, "text-anchor": "middle" }, decimal(value, 3)),
+      svg("text", { x: x(value), y: bottom + 17, "text-anchor": "middle" }, (across.show ?? ((one) => decimal(one, 3)))(value)),
     ),
     svg(
       "text",
@@ -155,7 +155,8 @@ export function histogram(data, series, title) {
 }
 
 /**
- * Means over stretches of episodes, in the order in which they ended.
+ * Means over stretches of episodes, in the order in which they ended; each has the same share of
+ * the episodes of every environment.
  * @param {any[]} points
  * @param {"success" | "return"} what
  */
@@ -165,10 +166,9 @@ export function curve(points, what) {
   const isShare = what === "success";
   let [low, high] = isShare ? [0, 1] : [Math.min(0, ...values), Math.max(...values)];
   if (low === high) high = low + 1;
-  const last = Math.max(...points.map((point) => point.place + point.episodes / 2));
   const show = isShare ? (value) => percent(value) : (value) => decimal(value, 2);
   return figure(`${what} over time`, (width) => {
-    const across = { low: 0, high: last, title: "episodes finished", whole: true };
+    const across = { low: 0, high: 1, title: "episodes finished", show: percent };
     const up = { low, high, title: what, show };
     const { root, x, y } = axes(width, across, up);
     for (const series of new Set(known.map((point) => point.series))) {
@@ -178,8 +178,7 @@ export function curve(points, what) {
       );
       root.append(svg("path", { class: `line ${tint(series)}`, d: path.join("") }));
       for (const point of line) {
-        const round = `round number ${decimal(point.place, 0)}`;
-        const hint = `${show(point[what])} in ${counted(point.episodes, "episode")} ${round}`;
+        const hint = `${show(point[what])} in ${counted(point.episodes, "episode")}, ${percent(point.place)} finished`;
         const at = { cx: x(point.place), cy: y(point[what]), r: line.length > 30 ? 2 : 3 };
         root.append(svg(
           "circle",
