@@ -66,7 +66,7 @@ def overview(store: Store, env: str = "") -> Row:
     return {
         "env": env,
         "runs": [
-            {"label": label, "path": str(run.path), "info": {} if env else _info(run)}
+            {"label": label, "path": run.shown_path, "info": {} if env else _info(run)}
             for label, run in zip(store.labels, store.sources, strict=True)
         ],
         "series": store.series,

@@ -8,12 +8,12 @@ import { tokenBlock, tokensOf } from "./tokens.js";
 
 const FRAME_MS = 800;
 const SIGNS = {
-  first: "M5 4v12M15 4.5v11L7.5 10z",
-  back: "M13.5 4.5v11L6 10z",
-  play: "M6 4v12l9-6z",
+  first: "M9.5 4.5L4 10l5.5 5.5M15.5 4.5L10 10l5.5 5.5",
+  back: "M12.5 4.5L7 10l5.5 5.5",
+  play: "M6.5 4.5v11l8.5-5.5z",
   pause: "M7 4.5v11M13 4.5v11",
-  next: "M6.5 4.5v11L14 10z",
-  last: "M15 4v12M5 4.5v11l7.5-5.5z",
+  next: "M7.5 4.5L13 10l-5.5 5.5",
+  last: "M4.5 4.5L10 10l-5.5 5.5M10.5 4.5L16 10l-5.5 5.5",
 };
 
 /**

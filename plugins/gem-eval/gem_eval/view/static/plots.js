@@ -5,6 +5,8 @@ import { counted, decimal, percent } from "./format.js";
 
 const MARGIN = { top: 10, right: 12, bottom: 38, left: 46 };
 const HEIGHT = 220;
+const ROOM_OF_MARK = 20;
+const WIDTH_OF_DIGIT = 7;
 
 /** The colour of a series, as a class. @param {number} series */
 export function tint(series) {
@@ -71,7 +73,9 @@ function ticks(low, high, count) {
  * @param {{low: number, high: number, title: string, show: (value: number) => string}} up
  */
 export function axes(width, across, up) {
-  const [left, right] = [MARGIN.left, width - MARGIN.right];
+  const heights = ticks(up.low, up.high, 4).map((value) => ({ value, text: up.show(value) }));
+  const longest = Math.max(0, ...heights.map(({ text }) => text.length));
+  const [left, right] = [Math.max(MARGIN.left, longest * WIDTH_OF_DIGIT + 10), width - MARGIN.right];
   const [top, bottom] = [MARGIN.top, HEIGHT - MARGIN.bottom];
   const x = (value) => left + ((value - across.low) / (across.high - across.low || 1)) * (right - left);
   const y = (value) => bottom - ((value - up.low) / (up.high - up.low || 1)) * (bottom - top);
@@ -80,15 +84,15 @@ export function axes(width, across, up) {
   const frame = svg(
     "g",
     { class: "axes" },
-    ticks(up.low, up.high, 4).map((value) => [
+    heights.map(({ value, text }) => [
       svg(
         "line",
         { x1: left, x2: right, y1: y(value), y2: y(value), class: value === 0 ? "zero" : "" },
       ),
-      svg("text", { x: left - 8, y: y(value) + 4, "text-anchor": "end" }, up.show(value)),
+      svg("text", { x: left - 8, y: y(value) + 4, "text-anchor": "end" }, text),
     ]).flat(),
     marks.map((value) =>
-      svg("text", { x: x(value), y: bottom + 17, "text-anchor": "middle" }, (across.show ?? ((one) => decimal(one, 3)))(value)),
+      svg("text", { x: x(value), y: bottom + 17, "text-anchor": x(value) + ROOM_OF_MARK > width ? "end" : "middle" }, (across.show ?? ((one) => decimal(one, 3)))(value)),
     ),
     svg(
       "text",

@@ -163,13 +163,18 @@ function generationFigures(generation) {
   );
 }
 
-/** The values of info: those with a look of their own, and the rest, folded. @param {any} info */
-function infoParts(info) {
+/**
+ * The values of info: those with a look of their own, and the rest, folded.
+ * @param {any} info
+ * @param {any} before That of the turn before, whose text after the history is not shown again.
+ */
+function infoParts(info, before) {
   const rest = { ...info };
   OF_TOKENS.forEach((name) => delete rest[name]);
   const nodes = [];
   for (const [name, look] of INFO_LOOKS) {
-    const node = Object.hasOwn(rest, name) ? look(rest[name]) : null;
+    const isRepeated = name === "suffix" && rest.suffix === before?.suffix;
+    const node = Object.hasOwn(rest, name) && !isRepeated ? look(rest[name]) : null;
     if (!node) continue;
     nodes.push(node);
     delete rest[name];
@@ -225,7 +230,7 @@ export function turnCard(turn, at, look, before) {
       : labelled(name, observed(turn, start ? start.answer : turn.added)),
     turn.generation && generated(turn.generation),
     turnAction(turn, look),
-    infoParts(made ? info : turn.info),
+    infoParts(made ? info : turn.info, before?.info),
   ];
   return el(
     "article",
