@@ -8,7 +8,6 @@ import os
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from selection import thorough
 from training_samples import training_run
 from view_browser import chromium, serving
@@ -21,8 +20,8 @@ pytestmark = pytest.mark.slow
 SCREENSHOTS = Path(os.environ.get("GEM_SCREENSHOTS") or Path(__file__).parents[4] / "build/viewer")
 WIDTHS = {"wide": 1280, "tablet": 768, "phone": 390}
 SCHEMES = ("light", "dark")
+# What is not left to the nightly run.
 SOME_LOOKS = (("wide", "light"), ("wide", "dark"), ("tablet", "light"), ("phone", "dark"))
-"""Those that are not left to the nightly run."""
 PAGES = {
     "overview": "#/",
     "episodes": "#/episodes?env=game:Hangman-v0-easy&series=0",
@@ -34,6 +33,7 @@ PAGES = {
     "training": "#/training",
 }
 """The places of the pages, by the names of their screenshots."""
+SOME_PAGES = ("overview", "episodes", "game", "compare", "training")
 
 _RULES = {
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
@@ -91,7 +91,7 @@ def look_at(page, server, place):
     page.wait_for_timeout(100)  # plots are drawn when their width is known
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", PAGES if thorough() else SOME_PAGES)
 def test_a_page_has_no_serious_finding_and_is_not_cut(open_page, server, places, name, subtests):
     """Neither of contrast nor of names and roles; nothing scrolls sideways."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
@@ -105,8 +105,15 @@ def test_a_page_has_no_serious_finding_and_is_not_cut(open_page, server, places,
             page.screenshot(path=SCREENSHOTS / f"{name}-{width}-{scheme}.png", full_page=True)
             assert page.evaluate("document.documentElement.scrollWidth") <= WIDTHS[width]
             if width == "wide" or thorough():
-                found = Axe().run(page, options=_RULES).response["violations"]
-                assert [_brief(one) for one in found if one["impact"] in _BAD] == []
+                assert serious_findings(page) == []
+
+
+def serious_findings(page):
+    """Return what axe finds, in short."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page, options=_RULES).response["violations"]
+    return [_brief(one) for one in found if one["impact"] in _BAD]
 
 
 def _brief(finding):
@@ -119,7 +126,7 @@ def test_everything_that_can_be_clicked_is_reached_with_the_keyboard(
 ):
     """With the key Tab alone."""
     page = open_page(server.url)
-    for name in PAGES if thorough() else ("overview", "episodes", "game", "training"):
+    for name in PAGES if thorough() else SOME_PAGES:
         with subtests.test(name):
             look_at(page, server, places[name])
             page.keyboard.press("Tab")
