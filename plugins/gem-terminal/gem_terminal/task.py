@@ -2,10 +2,12 @@
 
 import base64
 import math
+import re
 import shlex
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
@@ -18,6 +20,8 @@ Check = Mapping[str, Any]
 """A check from the host: its kind and its fields; see ``gem_terminal.checks``."""
 
 _TIMEOUTS = ("build_timeout", "agent_timeout", "verifier_timeout")
+_PLAIN = re.compile(r"(?:[^\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd\n]{0,1000}\n)+")
+"""Texts that a here-document holds unchanged, in lines that a terminal takes."""
 _REWARDS = ("harbor", "pytest", "checks")
 
 
@@ -113,9 +117,9 @@ class TerminalTask:
         lines = ["mkdir -p /solution"]
         for path, content in self.solution.items():
             place = shlex.quote(f"/solution/{path}")
-            lines.append(f'mkdir -p "$(dirname {place})"')
-            encoded = base64.b64encode(content).decode()
-            lines += [f"base64 -d > {place} <<'END'", *textwrap.wrap(encoded, 1000), "END"]
+            if "/" in path:
+                lines.append(f'mkdir -p "$(dirname {place})"')
+            lines += _writing(place, content)
         variables = [f"{name}={shlex.quote(text)}" for name, text in self.solution_env.items()]
         lines.append(" ".join([*variables, "bash /solution/solve.sh"]))
         return "\n".join(lines)
@@ -128,3 +132,14 @@ class TerminalTask:
             raise ConfigError(f"A task with reward={self.reward!r} has {wanted}.")
         for path in self.artifacts:
             check_path(path)
+
+
+def _writing(place: str, content: bytes) -> list[str]:
+    """Return the lines of a shell command that writes a file: as it is if it is plain text."""
+    text = content.decode("utf-8", "replace")
+    if _PLAIN.fullmatch(text) and "```" not in text:
+        lines = text.split("\n")[:-1]
+        end = next(f"END{n or ''}" for n in count() if f"END{n or ''}" not in lines)
+        return [f"cat > {place} <<'{end}'", *lines, end]
+    encoded = base64.b64encode(content).decode()
+    return [f"base64 -d > {place} <<'END'", *textwrap.wrap(encoded, 1000), "END"]

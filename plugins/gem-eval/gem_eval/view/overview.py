@@ -8,8 +8,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from gem_core.errors import ConfigError
 from gem_eval.statistics import t_quantile, wilson, z_quantile
 from gem_eval.view.store import Store
+from gem_rollout.records.runs import Run
 
 __all__ = ["CONFIDENCE", "figures_by_step", "overview"]
 
@@ -64,7 +66,7 @@ def overview(store: Store, env: str = "") -> Row:
     return {
         "env": env,
         "runs": [
-            {"label": label, "path": str(run.path)}
+            {"label": label, "path": run.shown_path, "info": {} if env else _info(run)}
             for label, run in zip(store.labels, store.sources, strict=True)
         ],
         "series": store.series,
@@ -93,6 +95,14 @@ def overview(store: Store, env: str = "") -> Row:
             where,
         ),
     }
+
+
+def _info(run: Run) -> Row:
+    """Return what ``run.json`` says, or what is wrong with it."""
+    try:
+        return run.info()
+    except (ConfigError, OSError) as error:
+        return {"run.json": str(error)}
 
 
 def figures_by_step(store: Store) -> list[Row]:
@@ -215,15 +225,21 @@ def _round_step(width: float) -> float:
 
 
 def _curve(store: Store, where: list[str]) -> list[Row]:
-    """Return means of consecutive episodes of each series, in the order in which they ended."""
+    """Return means of stretches of each series, in the order in which episodes ended.
+
+    A stretch has the same share of the episodes of every environment, so that the curve does not
+    fall where a harder environment begins. ``place`` is the middle of the stretch, in (0, 1).
+    """
     return store.rows(
         'WITH placed AS (SELECT series, success, "return", '
-        "row_number() OVER (PARTITION BY series ORDER BY number) AS place, "
+        "row_number() OVER (PARTITION BY series, env_id ORDER BY run, number) AS place, "
+        "count(*) OVER (PARTITION BY series, env_id) AS own, "
         "count(*) OVER (PARTITION BY series) AS n "
         "FROM episodes WHERE ? = '' OR env_id = ?), "
-        "binned AS (SELECT *, ((place - 1) * "
-        f"greatest(1, least({_CURVE_POINTS}, n // {_EPISODES_A_POINT}))) // n AS bin FROM placed) "
-        "SELECT series, bin, avg(place) AS place, count(*) AS episodes, "
+        f"sized AS (SELECT *, greatest(1, least({_CURVE_POINTS}, n // {_EPISODES_A_POINT}, "
+        "min(own) OVER (PARTITION BY series))) AS bins FROM placed), "
+        "binned AS (SELECT *, (place - 1) * bins // own AS bin FROM sized) "
+        "SELECT series, bin, (bin + 0.5) / any_value(bins) AS place, count(*) AS episodes, "
         'avg("return") AS "return", avg(success::INT) AS success '
         "FROM binned GROUP BY series, bin ORDER BY series, bin",
         where,

@@ -1,6 +1,4 @@
-"""Takes the pictures of docs/viewer.md: ``python plugins/gem-eval/tests/view/pictures.py``.
-
-Usage: pictures.py [FOLDER] [--all]. With ``--all`` every page, wide and narrow, light and dark.
+"""Takes the pictures of docs/viewer.md: ``pictures.py [FOLDER]``.
 
 ``pictures.py --training RUN...`` takes those of the curves, from runs of ``gem-core train``; the
 docs have three seeds of 60 steps, as ``make demo-train`` takes them, with ``eval.every=10``.
@@ -9,6 +7,7 @@ docs have three seeds of 60 steps, as ``make demo-train`` takes them, with ``eva
 eval``, such as that of ``make demo-llm``, for the README.
 """
 
+import contextlib
 import sys
 import tempfile
 from pathlib import Path
@@ -17,18 +16,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[4] / "tests" / "support"))
 
 from shop_samples import shop_trajectory
-from view_browser import PHONE, WIDE, chromium, serving
+from view_browser import WIDE, chromium, serving
 from view_samples import make_run
 
 from gem_rollout import TrajectoryFile
 
-DOCS = Path(__file__).parents[4] / "docs" / "images"
-PAGES = {
-    "overview": "#/",
-    "episodes": "#/episodes?sort=return&desc=1",
-    "episode": "#/episode/1-{best}?tokens=logprob",
-    "compare": "#/compare",
-}
+DOCS = Path(__file__).resolve().parents[4] / "docs" / "images"
 
 
 def main():
@@ -39,32 +32,33 @@ def main():
     if "--model" in sys.argv:
         take_model(Path(sys.argv[sys.argv.index("--model") + 1]))
         return
-    given = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
-    target = Path(given[0]) if given else DOCS
+    target = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else DOCS
     target.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
         runs = [Path(name) / "before", Path(name) / "after"]
         make_run(runs[0], "small-model", 0.45, episodes=100, gain=0.1)
         make_run(runs[1], "small-model", 0.6, episodes=100, gain=0.35)
+        game = make_run(
+            Path(name) / "game", "small-model", 0.9, episodes=1, envs=("game:Sudoku-v0",)
+        )
         visit = Path(name) / "visit.jsonl"
         with TrajectoryFile(visit) as file:
             file.append(shop_trajectory())
-        with serving(*runs) as server, serving(visit) as shop, chromium() as browser:
-            take_visit(browser, shop.url, target)
-            rows = server.store.rows(
-                "SELECT number FROM episodes WHERE run = 1 AND outcome = 'success' "
-                "AND env_id LIKE '%Mastermind%' AND turns > 3 ORDER BY number"
-            )
-            pages = {key: url.format(best=rows[0]["number"]) for key, url in PAGES.items()}
-            looks = [("", WIDE, "light")]
-            looks += [("-dark", WIDE, "dark"), ("-phone", PHONE, "light")]
-            if "--all" in sys.argv:
-                looks += [("-phone-dark", PHONE, "dark")]
-            for suffix, size, scheme in looks:
-                kept = (
-                    pages if "--all" in sys.argv or not suffix else {"overview": pages["overview"]}
+        with chromium() as browser:
+            with serving(*runs) as server:
+                take(browser, server.url, target / "viewer-overview.png")
+                rows = server.store.rows(
+                    "SELECT number FROM episodes WHERE run = 1 AND outcome = 'success' "
+                    "AND env_id LIKE '%Hanoi%' AND strpos(text, 'perhaps') "
+                    "BETWEEN 1 AND strpos(text, 'i narrow') ORDER BY number"
                 )
-                take(browser, server.url, kept, size, scheme, target, suffix)
+                place = f"#/episode/1-{rows[0]['number']}?tokens=logprob"
+                take(browser, server.url + place, target / "viewer-episode.png", ".colouring")
+            with serving(game) as server:
+                take(browser, f"{server.url}#/episode/0-0?turn=9", target / "viewer-game.png")
+            with serving(visit) as server:
+                place, size = "#/episode/0-0", {"width": 1280, "height": 1290}
+                take(browser, server.url + place, target / "viewer-visit.png", "#turn-17", size)
 
 
 def take_training(runs):
@@ -97,33 +91,18 @@ def take_model(run):
         page.close()
 
 
-def take_visit(browser, root, target):
-    """Take a picture of the end of a visit to a shop."""
-    page = browser.new_page(viewport={"width": 1280, "height": 1290}, color_scheme="light")
-    page.goto(f"{root}#/episode/0-0")
-    page.wait_for_selector(".receipt")
-    page.evaluate("() => document.querySelector('#turn-17').scrollIntoView()")
-    page.screenshot(path=target / "viewer-visit.png")
-    page.close()
-
-
-def take(browser, root, pages, size, scheme, target, suffix):
-    """Take a picture of each page."""
-    context = browser.new_context(viewport=size, color_scheme=scheme)
-    page = context.new_page()
-    page.on("console", lambda message: print("console:", message.text))
+def take(browser, url, path, first="", size=WIDE):
+    """Take a picture of a page in the light, from the element ``first`` on."""
+    page = browser.new_page(viewport=size, color_scheme="light")
     page.on("pageerror", lambda error: print("error:", error))
-    for name, url in pages.items():
-        page.goto("about:blank")
-        page.goto(root + url)
-        page.wait_for_selector("main h1")
-        page.wait_for_timeout(300)
-        if name == "episode" and "--all" not in sys.argv:
-            page.evaluate("() => document.querySelector('.colouring').scrollIntoView()")
-            page.mouse.wheel(0, -70)
-            page.wait_for_timeout(300)
-        page.screenshot(path=target / f"viewer-{name}{suffix}.png", full_page="--all" in sys.argv)
-    context.close()
+    page.goto(url)
+    page.wait_for_selector("main h1")
+    if first:
+        page.locator(first).evaluate("(one) => one.scrollIntoView()")
+        page.mouse.wheel(0, -70 if first == ".colouring" else 0)
+    page.wait_for_timeout(300)
+    page.screenshot(path=path)
+    page.close()
 
 
 if __name__ == "__main__":

@@ -198,6 +198,19 @@ def test_runs_of_the_same_name_get_different_labels(tmp_path):
         assert store.page(EpisodeQuery(series=3))["total"] == 40
 
 
+def test_the_curve_over_time_does_not_follow_the_order_of_environments(tmp_path):
+    """An easy environment is played before a hard one; nothing changes within each of them."""
+    path = tmp_path / "run.jsonl"
+    with TrajectoryFile(path) as file:
+        for index in range(200):
+            env_id, won = ("a:Easy", index % 4 > 0) if index < 100 else ("a:Hard", index % 4 == 0)
+            file.append(odd_trajectory(env_id=env_id, index=index, error=None, success=won))
+    with open_store(path) as store:
+        points = overview(store)["curve"]
+        assert [point["place"] for point in points] == [(at + 0.5) / 8 for at in range(8)]
+        assert all(0.4 <= point["success"] <= 0.6 for point in points)
+
+
 @pytest.mark.slow
 def test_old_files_have_a_task_for_each_episode(tmp_path):
     """Files from before there were groups are read, and their episodes count as independent."""

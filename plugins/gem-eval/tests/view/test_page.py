@@ -12,6 +12,7 @@ from view_samples import make_run, odd_dialogue, odd_trajectory, terminal_trajec
 
 from gem_eval.view.command import view
 from gem_rollout import TrajectoryFile
+from gem_rollout.records.runs import Run
 
 HOSTILE = {
     "script": "<script>window.hacked = 1</script>",
@@ -123,6 +124,38 @@ class TestOverview:
             assert "No episodes yet" in page.inner_text("main")
             go_to(page, "#/compare")
             assert "gem-core view RUN_A RUN_B" in page.inner_text("main")
+
+    def test_the_head_of_a_run_says_what_was_run(self, open_page, tmp_path):
+        """The command, the agent, the tasks, versions, and whatever else run.json has."""
+        config = {"episodes": 3, "samples": 2, "seed": 7}
+        config["agent"] = {"base": {"id": "openai", "model": "small", "temperature": 0.5}}
+        run = Run.create(
+            tmp_path / "run",
+            command=["gem-core eval", "env=many/Env00"],
+            config=config,
+            envs=["many:Env00"],
+            agents=["base"],
+            git={"commit": "0123abc", "dirty": True},
+        )
+        write_many(run.trajectories_path, 10)
+        with serving(run.path) as server:
+            page = open_page(server.url)
+            facts = page.locator(".run-head .facts div").all_inner_texts()
+            known = dict(fact.split("\n") for fact in facts)
+            assert known.pop("started")
+            assert known == {
+                "agent": "base: small (openai, temperature 0.5)",
+                "environments": "many:Env00",
+                "tasks": "3 of each environment",
+                "samples": "2 of each task",
+                "seed": "7",
+                "gem-core": run.info()["versions"]["gem-core"],
+                "git": "commit 0123abc, dirty true",
+            }
+            assert page.inner_text(".run-head .labelled pre") == "gem-core eval env=many/Env00"
+            page.click("text=Configuration")
+            page.wait_for_selector(".run-head details pre")
+            assert json.loads(page.inner_text(".run-head details pre")) == run.info()["config"]
 
     def test_new_episodes_of_a_run_are_offered(self, open_page, tmp_path):
         """A button says how many episodes are new, and shows them."""

@@ -1,6 +1,6 @@
 /** Two agents or runs side by side: their differences, and both episodes of a task. */
 
-import { el, empty } from "./dom.js";
+import { el, empty, unseen } from "./dom.js";
 import { decimal, fixed, percent } from "./format.js";
 import { facts, lookOf, turnList, ends } from "./episode.js";
 import { envChoice } from "./overview.js";
@@ -115,7 +115,7 @@ function taskTable(found, pair, choices) {
     [shown(pair[0].label), "column-a"],
     [shown(pair[1].label), "column-b"],
     ["difference in return", "column-difference"],
-    ["", "left column-bar"],
+    [unseen("difference as a bar"), "left column-bar"],
     ["turns", "column-turns"],
   ];
   return el(

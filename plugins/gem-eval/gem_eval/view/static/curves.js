@@ -217,7 +217,7 @@ export function curveChart(chart) {
   const box = el("div", {
     id: chart.id, class: chart.targets.length ? "curve leads" : "curve", tabindex: "0", role: "slider",
     "aria-label": `${chart.title}, ${chart.unit}, by training step`,
-    "aria-valuemin": steps[0][0], "aria-valuemax": steps[steps.length - 1][0],
+    "aria-valuemin": steps[0][0], "aria-valuemax": steps[steps.length - 1][0], "aria-valuenow": steps[steps.length - 1][0],
   }, plot, hint);
   let frame = null;
   let target = null;

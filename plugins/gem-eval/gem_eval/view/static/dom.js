@@ -141,7 +141,7 @@ export function stretches(items, make) {
   return [list, more];
 }
 
-/** A text for those who do not see the page. @param {string} text */
+/** A text for those who do not see the page. @param {Child} text */
 export function unseen(text) {
   return el("span", { class: "unseen" }, text);
 }

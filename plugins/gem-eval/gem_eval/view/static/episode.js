@@ -2,12 +2,13 @@
 
 import { browser } from "./browser.js";
 import { dialogue, isDialogue } from "./dialogue.js";
-import { el, panel, segments, stretches } from "./dom.js";
+import { el, panel, segments, stretches, unseen } from "./dom.js";
+import { film, framesOf } from "./film.js";
 import { compact, decimal, duration, fixed, moment } from "./format.js";
 import { isVisit } from "./pages.js";
 import { stack, tint } from "./plots.js";
 import { source } from "./source.js";
-import { comparable, filtersOf, go, link } from "./state.js";
+import { comparable, filtersOf, go, link, place } from "./state.js";
 import { folded, block, plain, shown } from "./text.js";
 import { outcomeBadge } from "./table.js";
 import { colouringsOf, largestAdvantage, tokenLegend } from "./tokens.js";
@@ -22,6 +23,7 @@ export function lookOf(episode, choices) {
     largest: largestAdvantage(episode),
     longest: Math.max(0, ...sums),
     agents: new Set(episode.turns.map((turn) => turn.agent)).size,
+    frames: framesOf(episode),
   };
 }
 
@@ -97,14 +99,13 @@ const EPISODE_LOOKS = [
 /** The blocks before and after the turns. @param {any} episode */
 export function ends(episode) {
   const failures = episode.failures ?? [];
+  const { suffix: _, ...more } = episode.reset_info ?? {};
+  const info = framesOf(episode).length ? more : episode.reset_info;
   return {
     before: [
       failures.map((failure, at) => errorBlock(failure, `Attempt ${at + 1} failed`)),
       episode.error && errorBlock(episode.error, "The episode ended with an error"),
-      Object.keys(episode.reset_info ?? {}).length > 0 && folded(
-        "Info of reset",
-        () => block(episode.reset_info, "code"),
-      ),
+      Object.keys(info ?? {}).length > 0 && folded("Info of reset", () => block(info, "code")),
     ].flat(),
     after: panel("Final observation", null, observation(episode.final_observation)),
   };
@@ -125,6 +126,7 @@ export async function episodePage({ id, choices }) {
   const isDrawn = draw !== undefined && choices.show !== "turns";
   const colourings = isDrawn ? [] : colouringsOf(episode);
   const { before, after } = ends(episode);
+  const remember = (turn) => history.replaceState(null, "", link(`episode/${id}`, { ...place().choices, turn: turn || "" }));
   return [
     el("div", { class: "crumbs" },
       el("a", { href: link("episodes", filters), rel: "up" }, "← Episodes"),
@@ -145,13 +147,14 @@ export async function episodePage({ id, choices }) {
       facts(row, episode),
       timeline(row)),
     ...before.filter(Boolean),
+    !isDrawn && look.frames.length > 0 && film(look.frames, Number(choices.turn) || 0, look, observation, remember),
     colourings.length > 1 && el("div", { class: "colouring" },
       el("span", { class: "quiet" }, "Colour tokens by"),
       segments(
         "Colour tokens by",
         colourings,
         look.colouring,
-        (tokens) => go(`episode/${id}`, { ...filters, tokens, show: choices.show }, true),
+        (tokens) => go(`episode/${id}`, { ...place().choices, tokens }, true),
       ),
       tokenLegend(look.colouring, look.largest)),
     draw && el("div", {}, segments(
@@ -160,6 +163,7 @@ export async function episodePage({ id, choices }) {
       isDrawn ? "" : "turns",
       (show) => go(`episode/${id}`, { ...filters, show }, true),
     )),
+    unseen(el("h2", {}, isDrawn ? own : "Turns")),
     ...(isDrawn ? draw(episode, look) : [...turnList(episode, look), after]),
   ].filter(Boolean);
 }

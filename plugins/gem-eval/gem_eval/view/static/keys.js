@@ -8,7 +8,9 @@ const KEYS = [
   ["/", "search"],
   ["j  k", "next and previous row"],
   ["Enter", "open the row"],
-  ["← →", "previous and next episode or page"],
+  ["n  p", "next and previous episode or page"],
+  ["← →", "previous and next board of a game, or episode or page"],
+  ["space", "play the game, and pause"],
   ["u", "back to the list"],
   ["t", "light or dark"],
   ["?", "this help"],
@@ -51,12 +53,19 @@ const ACTIONS = {
   "/": () => document.getElementById("search")?.focus(),
   j: () => moveRow(1),
   k: () => moveRow(-1),
+  n: () => follow("next"),
+  p: () => follow("prev"),
   ArrowLeft: () => follow("prev"),
   ArrowRight: () => follow("next"),
   u: () => follow("up"),
-  t: () => document.querySelector("[data-key=t]")?.click(),
   "?": toggleHelp,
 };
+
+/** What a key does: it presses the button that names it, or else has an action of its own. @param {string} key */
+function actionOfKey(key) {
+  const button = document.querySelector(`[data-key="${CSS.escape(key)}"]`);
+  return button ? () => button.click() : ACTIONS[key];
+}
 
 /** Listens to keys, except while the user types in a field and with modifiers such as Ctrl. */
 export function listen() {
@@ -68,8 +77,9 @@ export function listen() {
       return;
     }
     const isScrolling = event.key.startsWith("Arrow") && target.closest("pre, .scrolls");
-    const action = ACTIONS[event.key];
-    if (!action || isScrolling) return;
+    const isPressing = event.key === " " && target.closest("button, summary");
+    const action = actionOfKey(event.key);
+    if (!action || isScrolling || isPressing) return;
     event.preventDefault();
     action();
   });

@@ -1,7 +1,8 @@
 /** The overview: figures by agent and environment, and over time. */
 
-import { el, empty, panel, segments } from "./dom.js";
+import { el, empty, panel, segments, unseen } from "./dom.js";
 import { compact, counted, decimal, duration, fixed, isNumber, percent, range } from "./format.js";
+import { runHeads } from "./head.js";
 import { bars, curve, histogram, legend, stack, tint } from "./plots.js";
 import { source } from "./source.js";
 import { go, link } from "./state.js";
@@ -35,7 +36,7 @@ function cards(totals, errors, env) {
     card(
       "Episodes",
       compact(totals.episodes),
-      `${compact(totals.tasks)} tasks`,
+      `${compact(totals.tasks)} task${totals.tasks === 1 ? "" : "s"}`,
       link("episodes", { env }),
     ),
     card(
@@ -74,7 +75,7 @@ function cards(totals, errors, env) {
 
 /** @param {any} found @param {string} env */
 function seriesTable(found, env) {
-  const heads = ["", "episodes", "success", "", "return", "turns", "tokens", "time", "errors"];
+  const heads = [unseen("agent"), "episodes", "success", unseen("95 % interval"), "return", "turns", "tokens", "time", "errors"];
   const row = (figures) => {
     const one = found.series.find((series) => series.series === figures.series);
     const n = figures.episodes;
@@ -210,6 +211,7 @@ function overTime(found, choices) {
   const scored = found.curve.some((point) => point.success !== null);
   const what = choices.curve === "return" || !scored ? "return" : "success";
   const enough = Math.max(...found.curve.map((point) => point.bin)) >= 1;
+  const isMixed = !found.env && found.envs.length > 1;
   return panel(
     "Over time",
     scored && segments("Quantity", [["success", "Success"], ["return", "Return"]], what,
@@ -217,8 +219,9 @@ function overTime(found, choices) {
     found.series.length > 1 && legend(found.series, shown),
     enough ? curve(found.curve, what) : empty(
       "Too few episodes",
-      el("p", {}, "A curve needs at least 50 episodes."),
+      el("p", {}, `A curve needs at least 50 episodes${isMixed ? ", and two of each environment" : ""}.`),
     ),
+    enough && isMixed && el("p", { class: "note" }, "Each point has the same share of the episodes of every environment."),
   );
 }
 
@@ -270,6 +273,7 @@ export async function overviewPage({ choices }) {
   return [
     title,
     cards(found.totals, found.errors, env),
+    runHeads(found.runs),
     !isOne && panel("Agents", null, seriesTable(found, env)),
     el(
       "div",

@@ -5,6 +5,8 @@ import { counted, decimal, percent } from "./format.js";
 
 const MARGIN = { top: 10, right: 12, bottom: 38, left: 46 };
 const HEIGHT = 220;
+const ROOM_OF_MARK = 20;
+const WIDTH_OF_DIGIT = 7;
 
 /** The colour of a series, as a class. @param {number} series */
 export function tint(series) {
@@ -67,11 +69,13 @@ function ticks(low, high, count) {
 /**
  * Axes with units, and the functions that place values between them.
  * @param {number} width
- * @param {{low: number, high: number, title: string, whole?: boolean}} across
+ * @param {{low: number, high: number, title: string, whole?: boolean, show?: (value: number) => string}} across
  * @param {{low: number, high: number, title: string, show: (value: number) => string}} up
  */
 export function axes(width, across, up) {
-  const [left, right] = [MARGIN.left, width - MARGIN.right];
+  const heights = ticks(up.low, up.high, 4).map((value) => ({ value, text: up.show(value) }));
+  const longest = Math.max(0, ...heights.map(({ text }) => text.length));
+  const [left, right] = [Math.max(MARGIN.left, longest * WIDTH_OF_DIGIT + 10), width - MARGIN.right];
   const [top, bottom] = [MARGIN.top, HEIGHT - MARGIN.bottom];
   const x = (value) => left + ((value - across.low) / (across.high - across.low || 1)) * (right - left);
   const y = (value) => bottom - ((value - up.low) / (up.high - up.low || 1)) * (bottom - top);
@@ -80,15 +84,15 @@ export function axes(width, across, up) {
   const frame = svg(
     "g",
     { class: "axes" },
-    ticks(up.low, up.high, 4).map((value) => [
+    heights.map(({ value, text }) => [
       svg(
         "line",
         { x1: left, x2: right, y1: y(value), y2: y(value), class: value === 0 ? "zero" : "" },
       ),
-      svg("text", { x: left - 8, y: y(value) + 4, "text-anchor": "end" }, up.show(value)),
+      svg("text", { x: left - 8, y: y(value) + 4, "text-anchor": "end" }, text),
     ]).flat(),
     marks.map((value) =>
-      svg("text", { x: x(value), y: bottom + 17, "text-anchor": "middle" }, decimal(value, 3)),
+      svg("text", { x: x(value), y: bottom + 17, "text-anchor": x(value) + ROOM_OF_MARK > width ? "end" : "middle" }, (across.show ?? ((one) => decimal(one, 3)))(value)),
     ),
     svg(
       "text",
@@ -155,7 +159,8 @@ export function histogram(data, series, title) {
 }
 
 /**
- * Means over stretches of episodes, in the order in which they ended.
+ * Means over stretches of episodes, in the order in which they ended; each has the same share of
+ * the episodes of every environment.
  * @param {any[]} points
  * @param {"success" | "return"} what
  */
@@ -165,10 +170,9 @@ export function curve(points, what) {
   const isShare = what === "success";
   let [low, high] = isShare ? [0, 1] : [Math.min(0, ...values), Math.max(...values)];
   if (low === high) high = low + 1;
-  const last = Math.max(...points.map((point) => point.place + point.episodes / 2));
   const show = isShare ? (value) => percent(value) : (value) => decimal(value, 2);
   return figure(`${what} over time`, (width) => {
-    const across = { low: 0, high: last, title: "episodes finished", whole: true };
+    const across = { low: 0, high: 1, title: "episodes finished", show: percent };
     const up = { low, high, title: what, show };
     const { root, x, y } = axes(width, across, up);
     for (const series of new Set(known.map((point) => point.series))) {
@@ -178,8 +182,7 @@ export function curve(points, what) {
       );
       root.append(svg("path", { class: `line ${tint(series)}`, d: path.join("") }));
       for (const point of line) {
-        const round = `round number ${decimal(point.place, 0)}`;
-        const hint = `${show(point[what])} in ${counted(point.episodes, "episode")} ${round}`;
+        const hint = `${show(point[what])} in ${counted(point.episodes, "episode")}, ${percent(point.place)} finished`;
         const at = { cx: x(point.place), cy: y(point[what]), r: line.length > 30 ? 2 : 3 };
         root.append(svg(
           "circle",

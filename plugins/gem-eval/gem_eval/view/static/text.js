@@ -149,7 +149,7 @@ export function block(value, kind = "") {
 
 /**
  * Something that is folded away until it is asked for; made only then.
- * @param {any} title
+ * @param {import("./dom.js").Child | import("./dom.js").Child[]} title
  * @param {() => Node} make
  */
 export function folded(title, make) {

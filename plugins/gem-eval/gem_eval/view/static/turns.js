@@ -2,18 +2,18 @@
 
 import { changesTable, isChanges } from "./database.js";
 import { el, labelled, present } from "./dom.js";
+import { actionText, boardBlock, rewardMarks } from "./film.js";
 import { counted, decimal, duration, fixed, isNumber } from "./format.js";
 import { stack } from "./plots.js";
 import { changedFiles, terminalCall } from "./terminal.js";
 import { asText, block, folded, shown } from "./text.js";
-import { tokenBlock, tokensOf } from "./tokens.js";
 
 const IMAGE = /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/;
 const OF_TOKENS = ["advantages", "loss_mask", "tokens", "prompt_tokens"];
 
 /**
- * @typedef {{colouring: string, largest: number, longest: number, agents: number}} TurnLook
- * The colours and scales that all turns share.
+ * @typedef {{colouring: string, largest: number, longest: number, agents: number, frames: import("./film.js").Frame[]}} TurnLook
+ * The colours and scales that all turns share, and the boards of a game.
  */
 
 /** The looks of calls, by tool; all others look as `toolCall` shows them. */
@@ -31,7 +31,7 @@ const INFO_LOOKS = [
   ["db_diff", (value) => titled("Changes of the database", isChanges(value) ? changesTable(value) : null)],
   ["changed_files", (value) => titled("Files changed", changedFiles(value))],
   ["left_behind", (value) => titled("Files left out of grading", pathList(value))],
-  ["suffix", (value) => (typeof value === "string" ? folded("Text after the history", () => block(value)) : null)],
+  ["suffix", (value) => (typeof value === "string" ? titled("Text after the history", value ? block(value) : null) : null)],
   ["verifier_output", (value) => titled("Output of the tests", typeof value === "string" ? block(value, "code") : null)],
 ];
 
@@ -163,13 +163,18 @@ function generationFigures(generation) {
   );
 }
 
-/** The values of info: those with a look of their own, and the rest, folded. @param {any} info */
-function infoParts(info) {
+/**
+ * The values of info: those with a look of their own, and the rest, folded.
+ * @param {any} info
+ * @param {any} before That of the turn before, whose text after the history is not shown again.
+ */
+function infoParts(info, before) {
   const rest = { ...info };
   OF_TOKENS.forEach((name) => delete rest[name]);
   const nodes = [];
   for (const [name, look] of INFO_LOOKS) {
-    const node = Object.hasOwn(rest, name) ? look(rest[name]) : null;
+    const isRepeated = name === "suffix" && rest.suffix === before?.suffix;
+    const node = Object.hasOwn(rest, name) && !isRepeated ? look(rest[name]) : null;
     if (!node) continue;
     nodes.push(node);
     delete rest[name];
@@ -191,51 +196,51 @@ export function turnHead(turn, at, look) {
     .filter(([, size]) => size > 0)
     .map(([name, size]) => `${name} ${duration(size)}`)
     .join(", ");
-  const reward = turn.reward;
   return el("div", { class: "turn-head" },
     el("h3", {}, `Turn ${at + 1}`),
     look.agents > 1 && el("span", { class: "badge" }, shown(turn.agent)),
-    el(
-      "span",
-      { class: `reward ${reward > 0 ? "plus" : reward < 0 ? "minus" : ""}` },
-      `reward ${reward > 0 ? "+" : ""}${isNumber(reward) ? fixed(reward, 3) : String(reward)}`,
-    ),
-    turn.terminated && el("span", { class: "badge" }, "terminated"),
-    turn.truncated && el("span", { class: "badge failed" }, "truncated"),
+    rewardMarks(turn),
     el("span", { class: "turn-time" }, bar, el("span", { class: "quiet" }, duration(seconds))));
 }
 
 /** The action of a turn. @param {any} turn @param {TurnLook} [look] Colours its tokens. */
 export function turnAction(turn, look) {
-  const tokens = look?.colouring ? tokensOf(turn) : [];
-  return el("div", { class: "labelled action" },
-    el("h4", {}, "Action", generationFigures(turn.generation)),
-    tokens.length ? tokenBlock(tokens, look.colouring, look.largest) : block(turn.action));
+  return el("div", { class: "labelled action" }, el("h4", {}, "Action", generationFigures(turn.generation)), actionText(turn, look));
 }
 
-/** What is new in the observation of a turn, and the whole of it, folded. @param {any} turn */
-function observed(turn) {
-  return [observation(turn.added), turn.shares ? folded("The whole observation", () => observation(turn.observation)) : null];
+/** What is new in the observation of a turn, and the whole of it, folded. @param {any} turn @param {any} added */
+function observed(turn, added) {
+  return [observation(added), turn.shares ? folded("The whole observation", () => observation(turn.observation)) : null];
 }
 
 /**
- * One turn.
+ * One turn; of a game, beside the board that its move made.
  * @param {any} turn
  * @param {number} at Its place, from 0 on.
  * @param {TurnLook} look
  * @param {any} [before] The turn before.
  */
 export function turnCard(turn, at, look, before) {
+  const [start, made] = look.frames.slice(at, at + 2);
+  const { suffix: _, ...info } = turn.info ?? {};
+  const name = turn.shares ? "Observation: new in this turn" : "Observation";
+  const text = [
+    isOfTerminal(before?.info?.tool_calls)
+      ? folded("Observation: what the terminal printed", () => observation(turn.observation))
+      : labelled(name, observed(turn, start ? start.answer : turn.added)),
+    turn.generation && generated(turn.generation),
+    turnAction(turn, look),
+    infoParts(made ? info : turn.info, before?.info),
+  ];
   return el(
     "article",
     { class: "turn", id: `turn-${at + 1}` },
     turnHead(turn, at, look),
-    isOfTerminal(before?.info?.tool_calls)
-      ? folded("Observation: what the terminal printed", () => observation(turn.observation))
-      : labelled(turn.shares ? "Observation: new in this turn" : "Observation", observed(turn)),
-    turn.generation && generated(turn.generation),
-    turnAction(turn, look),
-    infoParts(turn.info),
+    made?.board
+      ? el("div", { class: "turn-parts" },
+          el("div", { class: "labelled" }, el("h4", {}, "After the move"), boardBlock(made.board, made.earlier)),
+          el("div", { class: "turn-text" }, ...text))
+      : text.flat(),
   );
 }
 
