@@ -135,7 +135,7 @@ class Registry:
             self._load(namespace)
             if (found := self._looked_up(kind, spec_id)) is not None:
                 return found  # type: ignore[return-value]
-        if kind.by_entry_point and ":" in spec_id:
+        if kind.by_entry_point and ":" in spec_id and not _is_pattern(spec_id):
             return kind.of(spec_id)
         raise UnknownIdError(self._unknown_message(kind, spec_id))
 
@@ -177,20 +177,33 @@ class Registry:
         return self._families[namespace]
 
     def _unknown_message(self, kind: Kind[Any], spec_id: str) -> str:
-        if hint := install_hint(kind.name, spec_id):
-            return f"Unknown {kind} {spec_id!r}. {hint}"
         if kind == ENVS:  # a config path is the same id with a slash
             spec_id = spec_id.replace("/", ":", 1) if ":" not in spec_id else spec_id
+        is_pattern = _is_pattern(spec_id)
+        said = f"No {kind} matches {spec_id!r}." if is_pattern else f"Unknown {kind} {spec_id!r}."
+        if hint := install_hint(kind.name, spec_id):
+            return f"{said} {hint}"
         ids = [spec.id for spec in self.list(kind)]
-        near = near_names(spec_id, ids)
+        patterns = _patterns(spec_id, ids) if is_pattern else []
+        near = near_names(spec_id, patterns) or near_names(spec_id, ids)
         namespace = spec_id.partition(":")[0] + ":"
-        ids = [one for one in ids if one.startswith(namespace)] or ids
-        if not near and ids:
-            listed = ", ".join(sorted(ids)[:8]) + (", ..." if len(ids) > 8 else "")
-            near = f" There are: {listed}."
-        elif not ids:
+        listed = [one for one in ids if one.startswith(namespace)] or ids
+        if listed is ids and len(namespaces := _namespaces(ids)) > 1:
+            listed = [f"{one}:*" for one in namespaces]
+        if not near and listed:
+            near = f" There are: {', '.join(listed[:8])}{', ...' if len(listed) > 8 else ''}."
+        elif not listed:
             near = f" No {kind} is installed."
-        return " ".join(f"Unknown {kind} {spec_id!r}.{near} {self._explain_unknown()}".split())
+        return " ".join(f"{said}{near} {self._explain_unknown()}".split())
+
+    def matching(self, kind: Kind[S], pattern: str) -> list[S]:
+        """Return the specs of a pattern, as ``list`` does, or the one that ``find`` returns.
+
+        Raises:
+            UnknownIdError: There is none; the message suggests near patterns and ids.
+            DuplicateIdError: Two distributions registered the id.
+        """
+        return self.list(kind, pattern) or [self.find(kind, pattern)]
 
     def list(self, kind: Kind[S], pattern: str = "*") -> list[S]:
         """Return the specs of a kind whose id matches a pattern of ``*`` and ``?``, sorted by id.
@@ -229,6 +242,23 @@ def _sourced(spec: S, source: str) -> S:
     copied = copy.copy(spec)
     object.__setattr__(copied, "source", source)
     return copied
+
+
+def _is_pattern(text: str) -> bool:
+    return "*" in text or "?" in text
+
+
+def _namespaces(ids: Iterable[str]) -> list[str]:
+    """Return the namespaces of ids, sorted; none if an id has no namespace."""
+    found = {one.rpartition(":")[0] for one in ids}
+    return [] if "" in found else sorted(found)
+
+
+def _patterns(pattern: str, ids: Sequence[str]) -> list[str]:
+    """Return a pattern with the namespaces in which it matches an id."""
+    rest = pattern.partition(":")[2]
+    others = [f"{one}:{rest}" for one in _namespaces(ids)] if rest else [f"*:{pattern}"]
+    return [one for one in others if fnmatch.filter(ids, one)]
 
 
 def _spellings(spec_id: str) -> list[str]:

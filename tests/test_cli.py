@@ -67,8 +67,26 @@ def test_list_shows_other_kinds_than_environments():
     assert "oracle" in ok("list", "--kind", "agents")
 
 
-def test_list_says_that_no_id_matches_a_pattern():
-    assert "No envs match 'nothing:*'" in ok("list", "nothing:*")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["list", "gmae:*"], "No environment matches 'gmae:*'. Did you mean 'game:*'"),
+        (["list", "gmae:Sudoku*"], "Did you mean 'game:Sudoku*'?"),
+        (["list", "Sudoku*"], "Did you mean '*:Sudoku*'?"),
+        (["list", "game:Wrodle*"], "Did you mean 'game:Wordle-v0'"),
+        (["list", "game:Wrodle", "--format", "json"], "Did you mean 'game:Wordle-v0'"),
+        (["list", "nothing:*"], "There are: code:*, "),
+        (["list", "clp:*", "--kind", "losses"], "No loss matches 'clp:*'. Did you mean 'clip'?"),
+        (["list", "orcle", "--kind", "agents"], "Unknown agent 'orcle'. Did you mean 'oracle'"),
+        (["list", "loses", "--kind", "kinds"], "No kind matches 'loses'. Did you mean 'losses'"),
+        (["check", "gmae:*"], "Did you mean 'game:*'"),
+        (["run", "envs=[gmae:*]"], "Did you mean 'game:*'"),
+    ],
+)
+def test_a_pattern_or_id_that_matches_nothing_gets_near_ones_and_exit_status_1(words, said):
+    done = gem(*words)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert said in done.stderr
 
 
 def test_show_tells_parameters_rewards_and_an_example():

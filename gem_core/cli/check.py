@@ -10,8 +10,6 @@ from rich.progress import Progress
 from rich.text import Text
 
 from gem_core.console import Terminal
-from gem_core.errors import UnknownIdError
-from gem_core.known import install_hint
 from gem_core.notices import results_alone
 from gem_core.options import complete_envs, format_option, print_json
 from gem_core.plugins import default_registry, load_plugins
@@ -57,7 +55,7 @@ def command(targets: tuple[str, ...], episodes: int, form: str) -> None:
             source = reports[-1].subject
             specs += [s for s in default_registry().list(ENVS) if s.source == source]
         else:
-            specs += _matching(target)
+            specs += default_registry().matching(ENVS, target)
     with results_alone(), Progress(console=Terminal(stderr=True), transient=True) as progress:
         tracked = progress.track(specs, description="checking")
         reports += [check_env(spec, episodes=episodes) for spec in tracked]
@@ -71,16 +69,6 @@ def command(targets: tuple[str, ...], episodes: int, form: str) -> None:
             _print(console, report)
         console.print(f"\n{len(reports)} checked, {failed} with problems.")
     sys.exit(1 if failed else 0)
-
-
-def _matching(pattern: str) -> list[EnvSpec]:
-    specs = default_registry().list(ENVS, pattern)
-    if specs or "*" in pattern or "?" in pattern:
-        if not specs:
-            hint = install_hint(ENVS.name, pattern)
-            raise UnknownIdError(f"No environment matches {pattern!r}. {hint}".strip())
-        return specs
-    return [default_registry().find(ENVS, pattern)]
 
 
 def _plain(report: Report) -> dict[str, Any]:

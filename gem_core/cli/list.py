@@ -9,8 +9,7 @@ import click
 from rich.table import Table
 
 from gem_core.console import Terminal
-from gem_core.errors import GemError
-from gem_core.known import install_hint
+from gem_core.errors import GemError, UnknownIdError, near_names
 from gem_core.notices import results_alone
 from gem_core.options import complete_envs, format_option, kind_option, print_json
 from gem_core.plugins import default_registry
@@ -38,21 +37,24 @@ PIPE_WIDTH = 200
 )
 @format_option()
 def command(pattern: str, kind: str, form: str, *, is_long: bool) -> None:
-    """List what is installed. PATTERN may contain * and ?."""
+    """List what is installed. PATTERN may contain * and ?.
+
+    The exit status is 1 if nothing matches PATTERN.
+    """
     if kind == KINDS:
         _list_kinds(pattern, form)
         return
     of_kind = default_registry().kind(kind)
-    specs: list[Spec] = default_registry().list(of_kind, pattern)
+    registry = default_registry()
+    # That nothing of a kind is installed is an answer; that a pattern matches nothing is a mistake.
+    specs: list[Spec] = (registry.list if pattern == "*" else registry.matching)(of_kind, pattern)
     if form == "json":
         fields = ("id", "entry_point", "kwargs", "description", "source")
         print_json([{name: getattr(spec, name) for name in fields} for spec in specs])
         return
     console = _console()
     if not specs:
-        hint = install_hint(of_kind.name, pattern)
-        console.print(f"No {kind} match {pattern!r}. {hint}".strip())
-        console.print("'gem-core plugins' shows what is installed.")
+        console.print(f"No {kind} are installed. 'gem-core plugins' shows what is.")
         return
     table = Table(box=None, pad_edge=False)
     table.add_column("id", no_wrap=True)
@@ -68,7 +70,10 @@ def command(pattern: str, kind: str, form: str, *, is_long: bool) -> None:
 
 
 def _list_kinds(pattern: str, form: str) -> None:
-    kinds = [one for one in default_registry().kinds() if fnmatch.fnmatchcase(one.id, pattern)]
+    known = {kind.id: kind for kind in default_registry().kinds()}
+    kinds = [known[one] for one in known if fnmatch.fnmatchcase(one, pattern)]
+    if not kinds:
+        raise UnknownIdError(f"No kind matches {pattern!r}.{near_names(pattern, known)}")
     if form == "json":
         fields = ("id", "name", "description", "group")
         print_json([{name: getattr(kind, name) for name in fields} for kind in kinds])
