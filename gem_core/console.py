@@ -22,6 +22,10 @@ class Terminal(Console):
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"markup": False, "emoji": False, "highlight": False, **options})
 
+    def on_broken_pipe(self) -> None:
+        """Raise the ``BrokenPipeError`` on, as other output does."""
+        raise  # noqa: PLE0704 - Rich calls this while it handles the error
+
     def render_str(self, text: str, **options: Any) -> Text:
         return super().render_str(visible(text), **options)
 

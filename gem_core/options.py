@@ -31,6 +31,7 @@ from gem_core.plugins import default_registry
 from gem_core.specs import ENVS, Kind, Spec
 
 __all__ = [
+    "CLOSED_PIPE",
     "PROGRAM",
     "add_completion",
     "complete_envs",
@@ -44,6 +45,9 @@ __all__ = [
 ]
 
 
+CLOSED_PIPE = 141
+"""Exit status if the reader of the output has gone (``gem-core list | head -1``). It is what shells
+report of other programs, which end by the signal SIGPIPE."""
 PROGRAM = object()
 """The object of the root context if the process is ``gem-core``, which ends with the command."""
 

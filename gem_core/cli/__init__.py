@@ -1,9 +1,12 @@
 """The command ``gem-core``. Each subcommand is a spec, those of plugins too."""
 
+import contextlib
 import io
 import logging
+import os
 import signal
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -11,6 +14,7 @@ import click
 from gem_core import options
 from gem_core.errors import GemError, UnknownIdError
 from gem_core.notices import results_alone
+from gem_core.options import CLOSED_PIPE
 from gem_core.plugins import default_registry, load_plugins
 from gem_core.specs import COMMANDS
 
@@ -22,6 +26,14 @@ INTERRUPTED = 130
 
 class Commands(click.Group):
     """The commands of the registry, each of which is imported when it is used."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        with _closed_pipe_is_no_error():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _closed_pipe_is_no_error():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [spec.id for spec in default_registry().list(COMMANDS)]
@@ -53,6 +65,14 @@ class Commands(click.Group):
             formatter.write_dl(rows)
 
 
+@contextlib.contextmanager
+def _closed_pipe_is_no_error() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError as error:  # click would end the program with status 1
+        raise click.exceptions.Exit(CLOSED_PIPE) from error
+
+
 @click.command(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -81,9 +101,23 @@ def main() -> None:
     try:
         sys.exit(_status())
     finally:
+        _drop_what_nobody_reads()
         # Nothing is left to do: one more Ctrl-C ends the process without a traceback.
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _drop_what_nobody_reads() -> None:
+    """Keep Python from reporting, when it ends, that the reader of a stream has gone."""
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
+        except (OSError, ValueError):  # a full disk, which the status tells; a closed stream
+            continue
 
 
 def _status() -> int:
@@ -92,7 +126,7 @@ def _status() -> int:
         with results_alone():
             load_plugins()
         status = commands.main(prog_name="gem-core", standalone_mode=False, obj=options.PROGRAM)
-        if sys.stdout is not None:
+        if sys.stdout is not None and status != CLOSED_PIPE:
             sys.stdout.flush()
     except click.exceptions.Abort:
         return INTERRUPTED
@@ -102,8 +136,7 @@ def _status() -> int:
         click.echo(options.visible(shown.getvalue()), err=True, nl=False)
         return error.exit_code
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of the output has gone, and there is nobody to tell
-        return 1
+        return CLOSED_PIPE
     except (GemError, OSError) as error:
         click.echo(f"Error: {options.message_of(error)}", err=True)
         return 1

@@ -26,7 +26,7 @@ from pydantic.fields import FieldInfo
 from gem_core.config import describe_validation_error
 from gem_core.errors import ConfigError, GemError
 from gem_core.notices import results_alone
-from gem_core.options import json_alone, message_of, print_json
+from gem_core.options import CLOSED_PIPE, json_alone, message_of, print_json
 from gem_core.plugins import default_registry
 from gem_core.specs import AGENTS, ENVS, TOOLS, WRAPPERS, Kind, load_entry_point
 from gem_rollout.answer_instruction import DEFAULT, KEY
@@ -360,8 +360,7 @@ class HydraCommand(click.Command):
             )
             status = self._function(job) or 0
         except BrokenPipeError:
-            sys.stderr.close()  # the reader of the output has gone, and there is nobody to tell
-            sys.exit(1)
+            sys.exit(CLOSED_PIPE)
         except (GemError, OSError) as error:
             click.echo(f"Error: {hide(message_of(error))}", err=True)
             return 1
