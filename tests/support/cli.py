@@ -2,8 +2,10 @@
 
 import contextlib
 import logging
+import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
@@ -12,7 +14,7 @@ from click.testing import CliRunner
 
 from gem_core.cli import main
 
-__all__ = ["gem"]
+__all__ = ["gem", "read_by_nobody"]
 
 
 def gem(
@@ -45,6 +47,28 @@ def gem(
             status = end.code if isinstance(end.code, int) else 1
         printed, errors = out.getvalue().decode(), err.getvalue().decode()
     return subprocess.CompletedProcess(line, status, printed, errors)
+
+
+def read_by_nobody(*words: object, cwd: str | Path = ".") -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own; the reader of its standard output has gone.
+
+    Args:
+        words: The words after ``gem-core``.
+        cwd: The working directory.
+    """
+    reader, output = os.pipe()
+    os.close(reader)
+    try:
+        return subprocess.run(
+            [sys.executable, "-m", "gem_core", *map(str, words)],
+            cwd=cwd,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    finally:
+        os.close(output)
 
 
 @contextlib.contextmanager

@@ -146,10 +146,11 @@ def _print(pairings: Sequence[Pairing], found: Sequence[Comparison], options: Op
     headings, lines = _cells(found)
     kept = [headings.index(name) for name in (*shown, "p (Holm)")]
     with_bars = console.width >= _ROOM_FOR_BARS
+    signs = "-+|o" if console.options.ascii_only else "─┼│●"
     rows = [
         [
             *(line[column] for column in kept),
-            *([_bar(one, scale[one.measure])] if with_bars else []),
+            *([_bar(one, scale[one.measure], signs)] if with_bars else []),
         ]
         for one, line in zip(found, lines, strict=True)
     ]
@@ -213,8 +214,15 @@ def _scale(found: Sequence[Comparison]) -> float:
     return max(ends, default=0.0) or 1.0
 
 
-def _bar(one: Comparison, scale: float) -> str:
-    """Return the interval, drawn on a line with 0 in the middle."""
+def _bar(one: Comparison, scale: float, signs: str) -> str:
+    """Return the interval, drawn on a line with 0 in the middle.
+
+    Args:
+        one: The comparison.
+        scale: The value at the right end.
+        signs: The characters of the interval, of 0 in and out of it, and of the estimate.
+    """
+    line, crossing, zero, point = signs
 
     def place(value: float) -> int:
         return round((value / scale + 1) / 2 * (_BAR - 1))
@@ -223,9 +231,9 @@ def _bar(one: Comparison, scale: float) -> str:
     cells = [" "] * _BAR
     if estimate.low is not None and estimate.high is not None:
         for column in range(place(estimate.low), place(estimate.high) + 1):
-            cells[column] = "─"
-    cells[_BAR // 2] = "┼" if cells[_BAR // 2] == "─" else "│"
-    cells[place(estimate.value)] = "●"
+            cells[column] = line
+    cells[_BAR // 2] = crossing if cells[_BAR // 2] == line else zero
+    cells[place(estimate.value)] = point
     return "".join(cells)
 
 

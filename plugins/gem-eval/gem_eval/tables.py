@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
@@ -30,6 +31,9 @@ Cells = tuple[list[str], list[list[str]]]
 _NAMES = {"agent", "environment", "first", "second", "tasks", "measure", "test", "differs in", ""}
 """Headings of columns of text, which are aligned to the left."""
 WIDTH = 500
+_GAP = 2
+_NARROWEST_NAME = 12
+"""Names may be broken after this many characters; ids of environments are long."""
 
 
 def console_for(*, stderr: bool = False) -> Console:
@@ -124,17 +128,56 @@ def passes_of(rows: Sequence[Row]) -> Cells:
 
 
 def print_table(console: Console, cells: Cells) -> None:
-    """Print headings and cells, with columns of figures aligned to the right."""
+    """Print headings and cells, with columns of figures aligned to the right.
+
+    No figure is broken. Where the console is too narrow for that, a row is a block of lines, one
+    for each column.
+    """
     headings, lines = cells
-    if console.is_terminal:  # do not break lines within an interval
-        lines = [[cell.replace(", ", ",\u00a0") for cell in line] for line in lines]
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in headings:
+    widths = _widths(console.width, headings, lines)
+    if not widths:
+        _print_blocks(console, headings, lines)
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
+    for heading, width in zip(headings, widths, strict=True):
         justify: Any = "left" if heading in _NAMES else "right"
-        table.add_column(heading, justify=justify, overflow="fold")
+        table.add_column(heading, justify=justify, overflow="fold", width=width)
     for line in lines:
         table.add_row(*line)
     console.print(table)
+
+
+def _widths(most: int, headings: Sequence[str], lines: Sequence[Sequence[str]]) -> list[int]:
+    """Return the width of each column; none if figures or words of headings would be broken."""
+    columns = list(zip(headings, *lines, strict=True))
+    full = [max(map(cell_len, column)) for column in columns]
+    widths = [
+        min(width, _NARROWEST_NAME)
+        if column[0] in _NAMES
+        else max(cell_len(word) for cell in column for word in cell.split() or [""])
+        for column, width in zip(columns, full, strict=True)
+    ]
+    room = most - sum(widths) - _GAP * (len(widths) - 1)
+    if room < 0:
+        return []
+    for at in sorted(range(len(widths)), key=lambda at: headings[at] in _NAMES):  # figures first
+        more = min(room, full[at] - widths[at])
+        widths[at] += more
+        room -= more
+    return widths
+
+
+def _print_blocks(
+    console: Console, headings: Sequence[str], lines: Sequence[Sequence[str]]
+) -> None:
+    for number, line in enumerate(lines):
+        block = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=False)
+        block.add_column(style="dim", no_wrap=True)
+        block.add_column(overflow="fold")
+        for heading, cell in zip(headings, line, strict=True):
+            if cell:
+                block.add_row(heading, cell)
+        console.print(*[""] * bool(number), block, sep="\n")
 
 
 def without_only_agent(cells: Cells) -> Cells:

@@ -1,12 +1,20 @@
 """Comparisons of runs that were written down by hand, and of the command as people use it."""
 
+import io
 import json
+import os
+import re
+import subprocess
+import sys
 
 import pytest
+from cli import read_by_nobody
 
+from gem_core.console import Terminal
 from gem_core.errors import ConfigError
 from gem_eval.compare import Options, candidates_of, compare
 from gem_eval.compare_command import verdicts
+from gem_eval.tables import print_table
 
 
 def outcomes(trajectory, successes, **kwargs):
@@ -148,3 +156,39 @@ def test_other_formats_have_a_line_for_each_comparison(trajectory, write, ok, fo
     paths = [write(name, outcomes(trajectory, [1, 0])) for name in ("a", "b")]
     lines = ok("compare", *paths, "--format", form).splitlines()
     assert sum(line.startswith(("a,b,", "| a | b |")) for line in lines) == 2
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 200])
+def test_no_figure_is_cut_or_broken_however_narrow_the_terminal(width):
+    headings = ["agent", "environment", "pairs", "difference", "p (Holm)"]
+    line = ["random", "game:GuessTheNumber-v0-easy", "20", "+0.361 [+0.218, +0.504]", "<0.001"]
+    console = Terminal(file=io.StringIO(), width=width, force_terminal=True)
+    print_table(console, (headings, [line, line]))
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", console.file.getvalue())
+    assert max(map(len, shown.splitlines())) <= width
+    for word in " ".join([*headings, *line[2:]]).split():
+        assert word in shown
+    assert shown.count("<0.001") == 2
+    assert "game:Guess" in shown
+
+
+@pytest.mark.slow
+def test_an_ascii_output_has_all_that_an_output_of_unicode_has(trajectory, write):
+    paths = [write(name, outcomes(trajectory, wins)) for name, wins in (("a", [0, 1]), ("b", [1]))]
+
+    def shown(encoding):
+        words = [sys.executable, "-m", "gem_core", "compare", *map(str, paths)]
+        env = {**os.environ, "PYTHONIOENCODING": encoding, "LC_ALL": "C"}
+        return subprocess.run(words, env=env, check=True, capture_output=True).stdout
+
+    signs = str.maketrans("─┼│●", "-+|o")
+    assert shown("ascii").decode("ascii") == shown("utf-8").decode("utf-8").translate(signs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_a_comparison_whose_reader_has_gone_is_no_error(trajectory, write, form):
+    paths = [write(name, outcomes(trajectory, [1, 0])) for name in ("a", "b")]
+    done = read_by_nobody("compare", *paths, "--format", form)
+    assert done.returncode == 141
+    assert "Error" not in done.stderr
