@@ -1,5 +1,6 @@
 """The command line, run as a user runs it."""
 
+import io
 import json
 import os
 import pty
@@ -17,7 +18,9 @@ from commands import Command
 
 import gem_core
 from gem_core import BaseEnv, Step
+from gem_core.cli.docstring import rendered
 from gem_core.cli.play import command as play
+from gem_core.console import Terminal
 from gem_core.errors import ConfigError
 from gem_rollout import read_trajectories
 
@@ -97,6 +100,62 @@ def test_show_tells_parameters_rewards_and_an_example():
     described = json.loads(ok("show", GUESS, "--format", "json"))
     assert described["parameters"]["max_turns"] == 4
     assert described["metadata"]["license"] == "Apache-2.0"
+
+
+DOCSTRING = """A summary with ``code`` and `more`.
+
+    A paragraph that goes on over two
+    lines, with **strong** and *other* words and :class:`Spec`::
+
+        p = 2 ** 3
+
+        q = `p`
+
+    - one thing that goes on
+      here
+    - another
+
+    Args:
+        name: What it is, which is said here
+            at some length.
+        *others: None.
+    """
+SHOWN = """\
+A summary with code and more.
+
+A paragraph that goes on over two lines,
+with strong and other words and Spec:
+
+    p = 2 ** 3
+
+    q = `p`
+
+- one thing that goes on here
+- another
+
+Args:
+    name     What it is, which is said
+             here at some length.
+    *others  None.
+"""
+
+
+def test_a_docstring_fills_the_width_and_its_markup_is_rendered():
+    console = Terminal(file=io.StringIO(), width=40)
+    console.print(rendered(DOCSTRING))
+    assert re.sub(r" +$", "", console.file.getvalue(), flags=re.MULTILINE) == SHOWN
+    console = Terminal(file=io.StringIO(), width=40, force_terminal=True, color_system="standard")
+    console.print(rendered("Use ``code``."))
+    assert console.file.getvalue() == "Use \x1b[36mcode\x1b[0m.\n"
+
+
+def test_show_wraps_to_the_width_of_the_terminal():
+    done = gem("show", "python", env={"COLUMNS": "60"})
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert not any("`" in line for line in lines)
+    at = next(at for at, line in enumerate(lines) if line.split()[:1] == ["sandbox"])
+    assert lines[at + 1].startswith(" " * 26 + "with an id and arguments.")
 
 
 def test_show_finds_what_is_not_an_environment():

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gem_core.api import make
+from gem_core.cli.docstring import rendered
 from gem_core.console import Terminal
 from gem_core.content import images_of
 from gem_core.errors import ConfigError, UnknownIdError, near_names
@@ -130,7 +131,7 @@ def _print(description: dict[str, Any]) -> None:
     console.print(Text(description["id"], "bold"), f" {description['description']}")
     console.print(f"from {description['source']}, {description['entry_point']}", style="dim")
     console.print()
-    console.print(Text(description["documentation"]))
+    console.print(rendered(description["documentation"]))
     table = Table(box=None, pad_edge=False, title="\nParameters", title_justify="left")
     table.add_column("name")
     table.add_column("value")

@@ -222,7 +222,7 @@ def _bar(one: Comparison, scale: float, signs: str) -> str:
         scale: The value at the right end.
         signs: The characters of the interval, of 0 in and out of it, and of the estimate.
     """
-    line, crossing, zero, point = signs
+    line, crossing, zero, point = list(signs)
 
     def place(value: float) -> int:
         return round((value / scale + 1) / 2 * (_BAR - 1))
