@@ -5,15 +5,16 @@ from collections.abc import Iterator
 from gem_core import EnvSpec, ToolSpec, WrapperSpec, hookimpl
 from gem_core.registry import Registry
 from gem_core.specs import CALL_FORMATS, COMMANDS, Spec
+from gem_tools.specs import SEARCH_BACKENDS
 
 __all__ = ["gem_register"]
 
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the tools, the call formats, the wrappers, the environment and the command."""
-    for spec in (*_tools(), *_call_formats(), *_wrappers(), *_search_wrappers()):
-        registry.add(spec)
+    """Add the tools, call formats, search backends, wrappers, the environment and the command."""
+    registry.add(*_tools(), *_call_formats(), *_search_backends(), *_wrappers())
+    registry.add(*_search_wrappers())
     registry.add(
         EnvSpec(
             id="mcp:Sample",
@@ -84,6 +85,22 @@ def _call_formats() -> Iterator[Spec]:
         entry_point="gem_tools.formats.openai:OpenAIFormat",
         description="assistant messages with tool_calls",
     )
+
+
+def _search_backends() -> Iterator[Spec]:
+    for name, entry_point, description, needs in (
+        ("bm25", "local:Bm25Backend", "a corpus, in this process", ""),
+        ("http", "http:HttpBackend", "a retrieval server", "a server"),
+        ("serp", "serp:SerpBackend", "the web, by SerpApi", "an API key"),
+        ("google", "google:GoogleBackend", "the web, by Google's search", "an API key"),
+    ):
+        yield Spec(
+            kind=SEARCH_BACKENDS,
+            id=name,
+            entry_point=f"gem_tools.search.{entry_point}",
+            description=description,
+            metadata={"needs": needs} if needs else {},
+        )
 
 
 def _wrappers() -> Iterator[WrapperSpec]:

@@ -1,28 +1,20 @@
 """Search backends: each takes a query and returns documents, best first.
 
-Backends are shared: all tools of a process with the same backend and options use one index, one
-pool of connections and one cache. Files are read and connections opened by the first search.
+Ours and those of other plugins are registered as ``SEARCH_BACKENDS``. They are shared: all tools of
+a process with the same backend and options use one index, one pool of connections and one cache.
+Files are read and connections opened by the first search.
 """
 
-import importlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from gem_core.errors import ConfigError, GemError, UnknownIdError, near_names
-from gem_core.extras import require
+from gem_core.errors import ConfigError, GemError
 from gem_core.lifetimes import Lock
-from gem_core.specs import check_kwargs
+from gem_core.resolve import resolve
+from gem_tools.specs import SEARCH_BACKENDS
 
-__all__ = ["BACKENDS", "Document", "SearchBackend", "SearchError", "make_backend"]
-
-BACKENDS = {
-    "bm25": "gem_tools.search.local:Bm25Backend",
-    "google": "gem_tools.search.google:GoogleBackend",
-    "http": "gem_tools.search.http:HttpBackend",
-    "serp": "gem_tools.search.serp:SerpBackend",
-}
-"""Entry points of the backends by id."""
+__all__ = ["Document", "SearchBackend", "SearchError", "make_backend"]
 
 _shared: dict[str, "SearchBackend"] = {}
 _lock = Lock()
@@ -81,32 +73,21 @@ def make_backend(backend: str | Mapping[str, Any] | SearchBackend) -> SearchBack
     """Return the shared backend of an id, or of a mapping with an ``id`` and options.
 
     Raises:
-        ConfigError: There is no ``id``, or an option has a value that is not allowed.
+        ConfigError: There is no ``id``, an option has a value that is not allowed, or the entry
+            point of the id returns something else.
         UnknownIdError: There is no such backend.
         UnknownKwargError: An option that the backend does not have.
-        NotInstalledError: The extra ``gem-tools[search]`` is not installed.
+        NotInstalledError: What the backend needs is not installed; ours are in the extra
+            ``gem-tools[search]``.
     """
     if isinstance(backend, SearchBackend):
         return backend
-    if not isinstance(backend, str | Mapping):
-        raise ConfigError(f"A backend is an id, a mapping or a SearchBackend; got {backend!r}.")
-    options = {"id": backend} if isinstance(backend, str) else dict(backend)
-    key = json.dumps(options, sort_keys=True, default=str)
+    spec = resolve(SEARCH_BACKENDS, backend)
+    key = json.dumps({**spec.kwargs, "id": spec.id}, sort_keys=True, default=str)
     with _lock:
         if key not in _shared:
-            _shared[key] = _make(**options)
+            made = spec.make()
+            if not isinstance(made, SearchBackend):
+                raise ConfigError(f"{spec.kind} {spec.id!r} must return a SearchBackend: {made!r}.")
+            _shared[key] = made
         return _shared[key]
-
-
-def _make(id: str = "", **options: Any) -> SearchBackend:  # noqa: A002 - what users write
-    if not id:
-        raise ConfigError(f"A backend needs an id: one of {', '.join(BACKENDS)}; got {options!r}.")
-    if id not in BACKENDS:
-        near = near_names(id, BACKENDS)
-        raise UnknownIdError(f"No search backend {id!r}.{near} There are: {', '.join(BACKENDS)}.")
-    require("gem-tools[search]", f"The search backend {id!r}")
-    module, _, name = BACKENDS[id].partition(":")
-    target = getattr(importlib.import_module(module), name)
-    check_kwargs(target, options, f"search backend {id!r}")
-    made: SearchBackend = target(**options)
-    return made

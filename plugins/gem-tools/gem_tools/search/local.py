@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gem_core.extras import require
 from gem_core.lifetimes import Lock
 from gem_tools.search.backend import Document
 
@@ -32,6 +33,7 @@ class Bm25Backend:
     def __init__(
         self, *, corpus: str | Path | None = None, index_path: str | Path | None = None
     ) -> None:
+        require("gem-tools[search]", "The search backend 'bm25'")
         self.corpus = corpus
         self.index_path = index_path
         self._opened: Retriever | None = None

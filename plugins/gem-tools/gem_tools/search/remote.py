@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gem_core.errors import ConfigError
+from gem_core.extras import require
 from gem_core.lifetimes import Lock
 from gem_tools import background
 from gem_tools.search.backend import Document, SearchError
@@ -75,6 +76,7 @@ class RemoteBackend(ABC):
 
     Raises:
         ConfigError: An option is out of range.
+        NotInstalledError: The extra ``gem-tools[search]`` is not installed.
     """
 
     waits = True
@@ -82,6 +84,7 @@ class RemoteBackend(ABC):
     """Whether requests use the proxy of the environment (``HTTPS_PROXY``)."""
 
     def __init__(self, *, concurrency: int, retries: int, cache_size: int) -> None:
+        require("gem-tools[search]", f"{type(self).__name__} of the search")
         least = {"concurrency": 1, "retries": 0, "cache_size": 0}
         given = {"concurrency": concurrency, "retries": retries, "cache_size": cache_size}
         for name, value in given.items():

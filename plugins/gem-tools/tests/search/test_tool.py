@@ -130,7 +130,7 @@ def test_invalid_options_are_refused_immediately(monkeypatch, subtests):
         ({"topk": 0}, ConfigError, "topk"),
         ({"timeout": 0}, ConfigError, "timeout"),
         ({"backend": "bm52"}, UnknownIdError, "Did you mean 'bm25'"),
-        ({"backend": {"corpus": "x"}}, ConfigError, "needs an id"),
+        ({"backend": {"corpus": "x"}}, ConfigError, "needs an 'id'"),
         ({"backend": 5}, ConfigError, "got 5"),
         ({"backend": {"id": "bm25", "corpsu": "x"}}, UnknownKwargError, "corpus"),
         ({"backend": "http"}, ConfigError, "SEARCH_URL"),
