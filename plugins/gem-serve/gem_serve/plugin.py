@@ -4,6 +4,7 @@ from gem_core import hookimpl
 from gem_core.registry import Registry
 from gem_core.specs import COMMANDS, EXECUTORS, FAMILIES, Spec
 from gem_serve.harness.recipe import HARNESSES
+from gem_serve.specs import DIALECTS
 
 __all__ = ["gem_register"]
 
@@ -16,11 +17,17 @@ _RECIPES = {
     "anthropic-sdk": ("loops:anthropic_sdk", "a loop with Anthropic's SDK, by the messages API"),
     "python-loop": ("loops:python_loop", "a loop in Python alone, by chat completions"),
 }
+_DIALECTS = {
+    "chat/completions": ("chat:ChatDialect", "OpenAI's chat completions"),
+    "completions": ("completions:CompletionsDialect", "OpenAI's completions, without a template"),
+    "responses": ("responses:ResponsesDialect", "OpenAI's responses"),
+    "messages": ("anthropic:MessagesDialect", "Anthropic's messages"),
+}
 
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the commands, the executor and the remote environments."""
+    """Add the commands, the executor, the remote environments, the dialects and the harnesses."""
     _add_server(registry)
     _add_cluster(registry)
     _add_gateway(registry)
@@ -64,6 +71,9 @@ def _add_gateway(registry: Registry) -> None:
             description="Record the tokens of agent programs that call a model",
         )
     )
+    for path, (place, text) in _DIALECTS.items():
+        entry_point = f"gem_serve.gateway.dialects.{place}"
+        registry.add(Spec(kind=DIALECTS, id=path, entry_point=entry_point, description=text))
 
 
 def _add_harnesses(registry: Registry) -> None:

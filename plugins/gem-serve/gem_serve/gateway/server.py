@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import json
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
 import orjson
@@ -17,8 +17,7 @@ from aiohttp.typedefs import Middleware
 from gem_core.web_pages import page_problem
 from gem_serve.gateway.answers import LARGEST
 from gem_serve.gateway.call import Call
-from gem_serve.gateway.dialects import DIALECTS
-from gem_serve.gateway.dialects.base import Dialect, Writer
+from gem_serve.gateway.dialects import Dialect, Writer, make_dialects
 from gem_serve.gateway.episode import ProgramEpisode
 from gem_serve.gateway.events import CallError, Finish
 from gem_serve.gateway.gateway import Gateway
@@ -34,16 +33,20 @@ def program_app(gateway: Gateway, names: Collection[str] = ()) -> web.Applicatio
     Args:
         gateway: The gateway.
         names: Host names under which programs reach it, beside those of the loopback interface.
+
+    Raises:
+        GemError: A dialect of a plugin cannot be made; the message names it.
     """
-    chat = DIALECTS["chat/completions"]
+    dialects = make_dialects()
+    chat = dialects["chat/completions"]
 
     def refuse(problem: str) -> web.Response:
         return _error(chat, CallError(403, problem))
 
     app = web.Application(client_max_size=LARGEST, middlewares=[without_pages(refuse, names)])
-    routes = _Routes(gateway)
+    routes = _Routes(gateway, dialects)
     for prefix in ("/e/{episode}/v1", "/v1"):
-        for path, dialect in DIALECTS.items():
+        for path, dialect in dialects.items():
             app.router.add_post(f"{prefix}/{path}", routes.handler(dialect))
         app.router.add_post(f"{prefix}/messages/count_tokens", routes.count_tokens)
         app.router.add_get(f"{prefix}/models", routes.models)
@@ -52,8 +55,8 @@ def program_app(gateway: Gateway, names: Collection[str] = ()) -> web.Applicatio
 
 
 class _Routes:
-    def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
+    def __init__(self, gateway: Gateway, dialects: Mapping[str, Dialect]) -> None:
+        self._gateway, self._dialects = gateway, dialects
 
     def handler(self, dialect: Dialect) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         """Return the handler of a dialect."""
@@ -99,7 +102,7 @@ class _Routes:
 
     async def count_tokens(self, request: web.Request) -> web.StreamResponse:
         """Answer how many tokens a request of Anthropic's dialect has."""
-        dialect = DIALECTS["messages"]
+        dialect = self._dialects["messages"]
         try:
             episode = self._gateway.find(_key(request))
             ask = dialect.parse(_body(await request.read()))
@@ -115,7 +118,7 @@ class _Routes:
             episode = self._gateway.find(_key(request))
             names = episode.options.models or [await self._gateway.engine.name()]
         except CallError as error:
-            return _error(DIALECTS["chat/completions"], error)
+            return _error(self._dialects["chat/completions"], error)
         cards = [
             {
                 "id": name,
@@ -133,9 +136,9 @@ class _Routes:
 
     async def unknown(self, request: web.Request) -> web.StreamResponse:
         """Refuse a route that does not exist."""
-        paths = ", ".join(f"/v1/{path}" for path in DIALECTS)
+        paths = ", ".join(f"/v1/{path}" for path in self._dialects)
         message = f"There is no route {request.method} {request.path}; there are {paths}."
-        return _error(DIALECTS["chat/completions"], CallError(404, message, "missing"))
+        return _error(self._dialects["chat/completions"], CallError(404, message, "missing"))
 
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from selection import thorough
 
-from gem_serve.gateway.dialects import DIALECTS
+from gem_serve.gateway.dialects import make_dialects
 from gem_serve.gateway.events import (
     Arguments,
     Ask,
@@ -21,6 +21,8 @@ from gem_serve.gateway.events import (
     ToolStart,
 )
 from gem_serve.gateway.testing.http import post
+
+DIALECTS = make_dialects()
 
 EXAMPLES = settings(max_examples=200 if thorough() else 25)
 TEXTS = st.text(min_size=1, max_size=8)

@@ -29,7 +29,7 @@ from gem_serve.gateway.events import (
     plain_arguments,
 )
 
-__all__ = ["MESSAGES"]
+__all__ = ["MessagesDialect"]
 
 _ERRORS = {
     "invalid": "invalid_request_error",
@@ -76,9 +76,6 @@ class MessagesDialect(Dialect):
             message = f"prompt is too long: {message}"
         kind = _ERRORS.get(error.kind, "api_error")
         return {"type": "error", "error": {"type": kind, "message": message}}
-
-
-MESSAGES = MessagesDialect()
 
 
 def _messages(given: Mapping[str, Any], where: str) -> Iterator[Message]:

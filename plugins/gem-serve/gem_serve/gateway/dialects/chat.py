@@ -29,7 +29,7 @@ from gem_serve.gateway.events import (
     Text,
 )
 
-__all__ = ["CHAT", "message_of"]
+__all__ = ["ChatDialect", "message_of"]
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _TEXTS = ("text", "refusal", "thinking")
@@ -65,9 +65,6 @@ class ChatDialect(Dialect):
 
     def error(self, error: CallError) -> dict[str, Any]:
         return openai_error(error)
-
-
-CHAT = ChatDialect()
 
 
 def message_of(given: Mapping[str, Any], where: str) -> Message:

@@ -11,7 +11,7 @@ from gem_serve.gateway.dialects.base import Dialect, Writer, encode, openai_erro
 from gem_serve.gateway.dialects.fields import check_single, refuse, stops_of, value_of, whole_of
 from gem_serve.gateway.events import Ask, CallError, Event, Finish, Text
 
-__all__ = ["COMPLETIONS"]
+__all__ = ["CompletionsDialect"]
 
 
 class CompletionsDialect(Dialect):
@@ -41,9 +41,6 @@ class CompletionsDialect(Dialect):
 
     def error(self, error: CallError) -> dict[str, Any]:
         return openai_error(error)
-
-
-COMPLETIONS = CompletionsDialect()
 
 
 def _prompt(given: Any) -> str | list[int]:

@@ -14,7 +14,7 @@ from gem_serve.gateway.dialects.fields import items_of, refuse, text_of, value_o
 from gem_serve.gateway.dialects.responses_stream import ResponsesWriter
 from gem_serve.gateway.events import Ask, CallError, Message
 
-__all__ = ["RESPONSES"]
+__all__ = ["ResponsesDialect"]
 
 _TEXTS = ("input_text", "output_text", "text", "refusal", "reasoning_text", "summary_text")
 _HOSTED = ("web_search", "image_generation", "code_interpreter", "file_search", "tool_search")
@@ -61,9 +61,6 @@ class ResponsesDialect(Dialect):
 
     def error(self, error: CallError) -> dict[str, Any]:
         return openai_error(error)
-
-
-RESPONSES = ResponsesDialect()
 
 
 def merged(messages: Iterable[Message]) -> list[Message]:
