@@ -9,7 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from selection import thorough
 
-from gem_serve.gateway.dialects import make_dialects
+from gem_core.plugins import default_registry
+from gem_core.specs import Spec
+from gem_rollout.models.tiny_model import make_tiny_tokenizer
+from gem_serve.gateway.dialects import Dialect, Writer, make_dialects, openai_error
+from gem_serve.gateway.dialects.checks import check_dialect
 from gem_serve.gateway.events import (
     Arguments,
     Ask,
@@ -20,7 +24,10 @@ from gem_serve.gateway.events import (
     Text,
     ToolStart,
 )
+from gem_serve.gateway.serving import GatewayThread
+from gem_serve.gateway.testing.engine import TestEngine, adding
 from gem_serve.gateway.testing.http import post
+from gem_serve.specs import DIALECTS as DIALECT
 
 DIALECTS = make_dialects()
 
@@ -218,3 +225,65 @@ def test_tokens_of_a_message_are_counted_without_a_call(play: Callable[..., Any]
     post(f"{episode.url}/v1/messages", {**body, "max_tokens": 100})
     assert counted == len(engine.log[0].prompt_ids)
     assert len(engine.log) == 1
+
+
+class Plain(Dialect):
+    """Takes and gives one text."""
+
+    name = "plain"
+
+    def parse(self, body):
+        if not isinstance(body.get("ask"), str):
+            raise CallError(400, "ask: expected a text.", field="ask")
+        return Ask(messages=[{"role": "user", "content": body["ask"]}])
+
+    def writer(self, ask, call_id):
+        return PlainWriter(ask)
+
+    def error(self, error):
+        return openai_error(error)
+
+
+class PlainWriter(Writer):
+    """Gives the text at the end."""
+
+    def feed(self, event):
+        self.reply.add(event)
+        return b""
+
+    def answer(self):
+        return {"said": self.reply.message()["content"]}
+
+
+class Mute(Plain):
+    """Says nothing about errors."""
+
+    def error(self, error):
+        return {}
+
+
+def test_a_plugin_adds_a_dialect_whose_calls_are_recorded(plugins_in):
+    plugins_in()
+    default_registry().add(
+        Spec(kind=DIALECT, id="plain", entry_point=Plain, description="texts"),
+        Spec(kind=DIALECT, id="mute", entry_point=Mute, description="texts"),
+    )
+    with TestEngine(make_tiny_tokenizer(), adding) as engine, GatewayThread(engine.url) as gateway:
+        episode = gateway.admin.create()
+        answer = post(f"{episode.openai_url}/plain", {"ask": "Seven"})
+        assert answer.json == {"said": "The sum of Seven is known."}
+        refused = post(f"{episode.openai_url}/plain", {"ask": 7})
+        assert (refused.status, refused.json["error"]["param"]) == (400, "ask")
+        unknown = post(f"{episode.openai_url}/plane", {"ask": "Seven"})
+        assert "/v1/plain" in unknown.json["error"]["message"]
+        trajectory = gateway.admin.close(episode.episode, reward=1.0)
+    (turn,) = trajectory.turns
+    assert "The sum of Seven is known." in str(turn.action)
+    assert check_dialect("plain").ok
+    (finding,) = check_dialect("mute").findings
+    assert "the body of an error must have its message" in finding.message
+
+
+@pytest.mark.parametrize("path", DIALECTS)
+def test_our_dialects_keep_the_contract(path):
+    check_dialect(path).raise_for_findings()
