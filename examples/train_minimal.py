@@ -21,11 +21,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-import transformers
+from gem_core.extras import needed_by_script
 
-import gem_core
-from gem_core.env import Env
+with needed_by_script("pip install 'gem-train[torch]' gem-games"):
+    import torch
+    import transformers
+
+    import gem_core
+    from gem_core.env import Env
 
 EPSILON = 1e-9
 

@@ -2,10 +2,13 @@
 
 A plugin declares what only some of its parts need as an extra in its ``pyproject.toml``. A part
 that is about to import such a package calls ``require``; a plugin's module that imports it at the
-top needs nothing: the error of the entry point names the extra.
+top needs nothing: the error of the entry point names the extra. A script imports in
+``needed_by_script``.
 """
 
+import contextlib
 import functools
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -14,7 +17,7 @@ from gem_core.errors import NotInstalledError
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
-__all__ = ["install_command", "require"]
+__all__ = ["install_command", "needed_by_script", "require"]
 
 
 def require(extra: str, feature: str) -> None:
@@ -34,6 +37,22 @@ def require(extra: str, feature: str) -> None:
         raise NotInstalledError(
             f"{feature} needs {', '.join(problems)}. Run: pip install '{extra}'"
         )
+
+
+@contextlib.contextmanager
+def needed_by_script(command: str) -> Iterator[None]:
+    """Wrap the imports of a script: if a module is missing, end the script with one line.
+
+    Args:
+        command: The command that installs what the script needs.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0]
+        sys.exit(f"This script needs the module {name!r} (not installed). Run: {command}")
+    except NotInstalledError as error:
+        sys.exit(str(error))
 
 
 def install_command(module: str, package: str) -> str:

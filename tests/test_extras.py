@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -18,6 +20,33 @@ from gem_core.specs import load_entry_point
 from gem_rollout.records.runs import Run
 
 ROOT = Path(__file__).parents[1]
+FRAMEWORKS = [
+    "RL2",
+    "areal",
+    "openrlhf",
+    "skyrl",
+    "slime",
+    "tinker_cookbook",
+    "torch",
+    "transformers",
+    "trl",
+    "verifiers",
+    "verl",
+]
+NOT_SCRIPTS = {"oat_actor.py"}
+"""Oat imports it, in a Python that may not have gem-core."""
+RUN = """
+import json, runpy, sys
+sys.modules.update(dict.fromkeys(json.loads(sys.argv[1])))
+said = {}
+for script in sys.argv[2:]:
+    sys.argv[1:] = []
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except SystemExit as end:
+        said[script] = end.code
+print(json.dumps(said))
+"""
 
 METADATA = """\
 Metadata-Version: 2.4
@@ -158,3 +187,31 @@ def _installed_by(own, name, extra):
             if (one.name, nested) not in found:
                 found |= _installed_by(own, one.name, nested)
     return found
+
+
+@pytest.mark.slow
+def test_an_example_without_its_framework_names_what_to_install():
+    folder = ROOT / "examples" / "trainers"
+    scripts = [*folder.glob("*.py"), ROOT / "examples" / "train_minimal.py"]
+    scripts = [str(one) for one in scripts if one.name not in NOT_SCRIPTS]
+    words = [sys.executable, "-c", RUN, json.dumps(FRAMEWORKS), *scripts]
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    said = json.loads(done.stdout)
+    assert sorted(said) == sorted(scripts)
+    for line in said.values():
+        named = re.fullmatch(
+            r"This script needs the module '(\w+)' \(not installed\)\. Run: pip install (.+)", line
+        )
+        assert named, line
+        assert named[1] in FRAMEWORKS
+        for distribution, extra in re.findall(r"'([\w-]+)\[(\w+)\]'", named[2]):
+            assert extra in metadata.metadata(distribution).get_all("Provides-Extra")
+
+
+def test_the_example_of_oat_without_its_argument_says_how_to_start_it():
+    script = ROOT / "examples" / "trainers" / "oat_episodes.py"
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("usage: python oat_episodes.py MODEL")

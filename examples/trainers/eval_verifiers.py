@@ -12,9 +12,12 @@ import os
 import random
 import sys
 
-from aiohttp import web
-from verifiers.v1.cli.eval.runner import run_eval
-from verifiers.v1.configs.cli.eval import EvalConfig
+from gem_core.extras import needed_by_script
+
+with needed_by_script("pip install 'gem-adapters[verifiers]' gem-games"):
+    from aiohttp import web
+    from verifiers.v1.cli.eval.runner import run_eval
+    from verifiers.v1.configs.cli.eval import EvalConfig
 
 
 def config(url: str, model: str) -> EvalConfig:

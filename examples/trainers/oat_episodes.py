@@ -20,10 +20,13 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from transformers import AutoTokenizer
+from gem_core.extras import needed_by_script
 
-from gem_adapters.oat import transitions
-from gem_rollout import Limits, Prompt, RowEnvs, Sampled, env_rows, play_batch
+with needed_by_script("pip install gem-adapters gem-games gem-tools transformers"):
+    from transformers import AutoTokenizer
+
+    from gem_adapters.oat import transitions
+    from gem_rollout import Limits, Prompt, RowEnvs, Sampled, env_rows, play_batch
 
 ENV = "game:Mastermind-v0-easy"
 EPISODES = 8
@@ -61,4 +64,6 @@ def main(path: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python oat_episodes.py MODEL (a name or folder); oat_actor.py starts it")
     main(sys.argv[1])

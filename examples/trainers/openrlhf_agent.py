@@ -18,10 +18,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from gem_adapters import openrlhf
-from gem_adapters.rows import openrlhf_layout
-from gem_rollout import Limits, env_rows
-from gem_rollout.models.tiny_model import make_tiny_tokenizer
+from gem_core.extras import needed_by_script
+
+with needed_by_script("pip install 'gem-adapters[openrlhf]' gem-games"):
+    from gem_adapters import openrlhf
+    from gem_adapters.rows import openrlhf_layout
+    from gem_rollout import Limits, env_rows
+    from gem_rollout.models.tiny_model import make_tiny_tokenizer
 
 ROWS = env_rows("game:Mastermind-v0-easy", 1000, seed=7, env_kwargs={"max_turns": 4})
 

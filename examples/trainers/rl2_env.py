@@ -13,11 +13,14 @@ Without a file name, it plays a group with a server of scripted replies in place
 
 import sys
 
-from gem_adapters.checks.rl2 import play
-from gem_adapters.rl2 import Generate
-from gem_adapters.rows import rows
-from gem_adapters.testing.adapters import ScriptedModel, make_tokenizer
-from gem_rollout import Limits
+from gem_core.extras import needed_by_script
+
+with needed_by_script("pip install 'gem-adapters[rl2]' git+https://github.com/ChenmienTan/RL2"):
+    from gem_adapters.checks.rl2 import play
+    from gem_adapters.rl2 import Generate
+    from gem_adapters.rows import rows
+    from gem_adapters.testing.adapters import ScriptedModel, make_tokenizer
+    from gem_rollout import Limits
 
 ENV = "game:Mastermind-v0-easy"
 

@@ -14,10 +14,13 @@ Without a file name, it plays a group with a server of scripted replies in place
 
 import sys
 
-from gem_adapters.checks.slime import play
-from gem_adapters.rows import rows
-from gem_adapters.slime import Generate
-from gem_adapters.testing.adapters import ScriptedModel, make_tokenizer
+from gem_core.extras import needed_by_script
+
+with needed_by_script("pip install 'gem-adapters[slime]' git+https://github.com/THUDM/slime"):
+    from gem_adapters.checks.slime import play
+    from gem_adapters.rows import rows
+    from gem_adapters.slime import Generate
+    from gem_adapters.testing.adapters import ScriptedModel, make_tokenizer
 
 ENV = "game:Mastermind-v0-easy"
 

@@ -10,17 +10,20 @@ weights takes the place of its servers::
 import sys
 from pathlib import Path
 
-from areal.api import ModelRequest, ModelResponse
-from areal.api.cli_args import GenerationHyperparameters, InferenceEngineConfig
-from areal.infra import WorkflowExecutor
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from gem_core.extras import needed_by_script
 
-from gem_adapters.areal import GemWorkflow
-from gem_adapters.rows import rows
-from gem_agents.local_model import LocalModel
-from gem_rollout import FaultPolicy
-from gem_rollout.models.tiny_model import save_tiny_model
-from gem_rollout.tokens.sampler import Request
+with needed_by_script("pip install 'gem-adapters[areal]' gem-agents gem-games gem-tools torch"):
+    from areal.api import ModelRequest, ModelResponse
+    from areal.api.cli_args import GenerationHyperparameters, InferenceEngineConfig
+    from areal.infra import WorkflowExecutor
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from gem_adapters.areal import GemWorkflow
+    from gem_adapters.rows import rows
+    from gem_agents.local_model import LocalModel
+    from gem_rollout import FaultPolicy
+    from gem_rollout.models.tiny_model import save_tiny_model
+    from gem_rollout.tokens.sampler import Request
 
 ENV = "game:GuessTheNumber-v0-easy"
 

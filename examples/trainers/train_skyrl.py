@@ -15,20 +15,23 @@ import typing
 from pathlib import Path
 from typing import Any
 
-import typing_extensions
+from gem_core.extras import needed_by_script
 
-if sys.version_info < (3, 12):  # pydantic reads SkyRL's types with this one only
-    typing.TypedDict = typing_extensions.TypedDict
+with needed_by_script("pip install 'gem-adapters[skyrl]' gem-agents gem-games gem-tools"):
+    import typing_extensions
 
-from skyrl.train.generators.base import GeneratorInput, TrajectoryID
-from transformers import AutoModelForCausalLM, AutoTokenizer
+    if sys.version_info < (3, 12):  # pydantic reads SkyRL's types with this one only
+        typing.TypedDict = typing_extensions.TypedDict
 
-from gem_adapters.rows import rows
-from gem_adapters.skyrl import GemGenerator
-from gem_agents.local_model import LocalModel
-from gem_rollout import FaultPolicy, Limits
-from gem_rollout.models.tiny_model import save_tiny_model
-from gem_rollout.tokens.sampler import Request
+    from skyrl.train.generators.base import GeneratorInput, TrajectoryID
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from gem_adapters.rows import rows
+    from gem_adapters.skyrl import GemGenerator
+    from gem_agents.local_model import LocalModel
+    from gem_rollout import FaultPolicy, Limits
+    from gem_rollout.models.tiny_model import save_tiny_model
+    from gem_rollout.tokens.sampler import Request
 
 ENV = "game:GuessTheNumber-v0-easy"
 

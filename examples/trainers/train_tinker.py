@@ -10,15 +10,18 @@ import random
 import sys
 from typing import Any
 
-from tinker_cookbook.completers import TokenCompleter, TokensWithLogprobs
-from tinker_cookbook.rl import train
-from tinker_cookbook.rl.data_processing import assemble_training_data, compute_advantages
-from tinker_cookbook.rl.rollout_strategy import MinViableGroup
-from tinker_cookbook.rl.rollouts import do_group_rollout
-from tinker_cookbook.tokenizer_utils import register_tokenizer
+from gem_core.extras import needed_by_script
 
-from gem_adapters.tinker import GemDatasetBuilder
-from gem_rollout.models.tiny_model import make_tiny_tokenizer
+with needed_by_script("pip install 'gem-adapters[tinker]' gem-games"):
+    from tinker_cookbook.completers import TokenCompleter, TokensWithLogprobs
+    from tinker_cookbook.rl import train
+    from tinker_cookbook.rl.data_processing import assemble_training_data, compute_advantages
+    from tinker_cookbook.rl.rollout_strategy import MinViableGroup
+    from tinker_cookbook.rl.rollouts import do_group_rollout
+    from tinker_cookbook.tokenizer_utils import register_tokenizer
+
+    from gem_adapters.tinker import GemDatasetBuilder
+    from gem_rollout.models.tiny_model import make_tiny_tokenizer
 
 MODEL = "Qwen/Qwen3-4B-Instruct-2507"
 

@@ -9,13 +9,16 @@ Needs: pip install 'gem-adapters[trl]' gem-games. A tiny model for a computer wi
 
 import argparse
 
-import torch
-import transformers
-from datasets import Dataset
-from trl import GRPOConfig, GRPOTrainer
+from gem_core.extras import needed_by_script
 
-from gem_adapters.trl.rollout import episode_rewards, prompts, rollout
-from gem_rollout import Limits
+with needed_by_script("pip install 'gem-adapters[trl]' gem-games"):
+    import torch
+    import transformers
+    from datasets import Dataset
+    from trl import GRPOConfig, GRPOTrainer
+
+    from gem_adapters.trl.rollout import episode_rewards, prompts, rollout
+    from gem_rollout import Limits
 
 
 def main() -> None:

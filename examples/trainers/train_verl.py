@@ -12,18 +12,21 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from hydra import compose, initialize_config_module
-from transformers import AutoModelForCausalLM, AutoTokenizer
-from verl.experimental.agent_loop import AgentLoopWorker
-from verl.protocol import DataProto
-from verl.utils.dataset.rl_dataset import RLHFDataset, collate_fn
-from verl.workers.rollout.replica import TokenOutput
+from gem_core.extras import needed_by_script
 
-from gem_adapters.rows import rows
-from gem_adapters.verl import agent_loop_config
-from gem_agents.local_model import LocalModel
-from gem_rollout.models.tiny_model import save_tiny_model
-from gem_rollout.tokens.sampler import Request
+with needed_by_script("pip install 'gem-adapters[verl]' gem-agents gem-games gem-tools torch"):
+    from hydra import compose, initialize_config_module
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from verl.experimental.agent_loop import AgentLoopWorker
+    from verl.protocol import DataProto
+    from verl.utils.dataset.rl_dataset import RLHFDataset, collate_fn
+    from verl.workers.rollout.replica import TokenOutput
+
+    from gem_adapters.rows import rows
+    from gem_adapters.verl import agent_loop_config
+    from gem_agents.local_model import LocalModel
+    from gem_rollout.models.tiny_model import save_tiny_model
+    from gem_rollout.tokens.sampler import Request
 
 ENV = "game:GuessTheNumber-v0-easy"
 
