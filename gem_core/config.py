@@ -60,6 +60,7 @@ S = TypeVar("S", bound=Spec)
 
 _KEYS = ("env", "mixture", "tools", "wrappers", "tool_use", "vector", "seed")
 _SYNONYMS = {"environment": "env", "wrap": "wrappers", "vec": "vector", "mix": "mixture"}
+_LONGEST_VALUE = 100
 _HEADING = "The configuration cannot be used:\n  "
 
 
@@ -81,6 +82,8 @@ class VectorConfig(pydantic.BaseModel):
 def describe_validation_error(error: pydantic.ValidationError, where: str = "") -> list[str]:
     """Return a line for each problem: its path, what is wrong, and the value that was given.
 
+    The middle of a value that is longer than 100 characters is left out.
+
     Args:
         error: The error.
         where: The path of the value that was validated, such as ``env``.
@@ -90,9 +93,15 @@ def describe_validation_error(error: pydantic.ValidationError, where: str = "") 
         path = ".".join(filter(None, [where, *map(str, problem["loc"])]))
         message = problem["msg"].removeprefix("Value error, ")
         if path:
-            message = f"{path}: {message}; got {problem['input']!r}"
+            message = f"{path}: {message}; got {_shown(problem['input'])}"
         lines.append(message)
     return lines
+
+
+def _shown(value: object) -> str:
+    """Return a value in one line of about 100 characters."""
+    text = " ".join(repr(value).splitlines())
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:60]} ... {text[-35:]}"
 
 
 class _Problems:

@@ -249,6 +249,14 @@ def test_an_entry_of_the_wrong_type_is_named(config, line):
     assert problems(config) == [f"  {line}"]
 
 
+@pytest.mark.parametrize("value", [list(range(1000)), {"a": "x\n" * 300}])
+def test_a_long_value_is_cut_to_about_100_characters(value):
+    (line,) = problems({"env": GUESS, "vector": {"num_envs": value}})
+    assert line.startswith(f"  vector.num_envs: Input should be a valid integer; got {value!r:.60}")
+    assert line.endswith(repr(value)[-35:])
+    assert len(line) < 180
+
+
 def test_what_is_not_a_mapping_is_no_configuration():
     for config in (5, None, "game:Sudoku-v0-easy"):
         with pytest.raises(ConfigError, match="A configuration is a mapping"):
