@@ -44,8 +44,9 @@ class SearchTool(BaseTool):
         search_url: URL of a retrieval server, for the backend ``http``.
         topk: Number of documents, unless a call asks for another; 1 to 100.
         timeout: Seconds for a search that asks a server.
-        backend: The backend: an id (``bm25``, ``http``, ``serp``, ``google``), a mapping
-            with an ``id`` and the backend's options, or a ``SearchBackend``. None: ``http`` if
+        backend: The backend: an id (``bm25``, ``http``, ``serp``, ``google``, one of a plugin, or
+            ``module:NAME``), a mapping with an ``id`` and the backend's options, or a
+            ``SearchBackend``. None: ``http`` if
             there is a ``search_url`` or an environment variable ``SEARCH_URL``, else ``bm25``
             with the small corpus that comes with this package.
         wrapped: Put the result between ``<information>`` tags, as the instructions promise.
