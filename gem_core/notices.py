@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 import sys
 import threading
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from typing import NamedTuple, TextIO
 
 from gem_core.lifetimes import Lock
 
-__all__ = ["notice_after", "print_result", "results_alone"]
+__all__ = ["is_closed_pipe", "notice_after", "print_result", "results_alone"]
 
 
 @contextlib.contextmanager
@@ -59,8 +60,26 @@ def print_result(text: str) -> None:
         stream.write(f"{text}\n")
         stream.flush()
         return
-    with os.fdopen(os.dup(descriptor), "w", encoding=stream.encoding, errors=stream.errors) as file:
-        file.write(f"{text}\n")
+    encoding, errors = stream.encoding, stream.errors
+    try:
+        with os.fdopen(os.dup(descriptor), "w", encoding=encoding, errors=errors) as file:
+            file.write(f"{text}\n")
+    except BrokenPipeError as error:
+        error.add_note(_LOST)
+        raise
+
+
+def is_closed_pipe(error: BaseException) -> bool:
+    """Return whether an error says that the reader of the standard output or error has gone."""
+    if not isinstance(error, BrokenPipeError):
+        return False
+    if _LOST in getattr(error, "__notes__", ()) or not hasattr(select, "poll"):
+        return True
+    poll = select.poll()
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        with contextlib.suppress(OSError, ValueError):  # a stream that is no file, or closed
+            poll.register(stream.fileno(), 0)
+    return bool(poll.poll(0))
 
 
 class _Output(NamedTuple):
@@ -102,6 +121,7 @@ def _is_standard(stream: TextIO) -> bool:
         return False
 
 
+_LOST = "The reader of the results has gone."
 _lock = Lock()
 _open: list[_Output] = []
 """The output that was taken, and once more for each context that is open."""

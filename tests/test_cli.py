@@ -332,6 +332,13 @@ def test_a_plugin_can_add_a_command(install, plugins_in):
 
 
 @pytest.mark.slow
+def test_a_pipe_that_breaks_elsewhere_is_an_error(install, plugins_in):
+    plugins_in(install("commanding"))
+    done = gem("hello", "a server that has gone")
+    assert (done.returncode, done.stderr) == (1, "Error: [Errno 32] The server has gone\n")
+
+
+@pytest.mark.slow
 def test_a_game_can_be_played_at_a_terminal():
     child, descriptor = pty.fork()
     if child == 0:

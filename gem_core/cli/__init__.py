@@ -13,7 +13,7 @@ import click
 
 from gem_core import options
 from gem_core.errors import GemError, UnknownIdError
-from gem_core.notices import results_alone
+from gem_core.notices import is_closed_pipe, results_alone
 from gem_core.options import CLOSED_PIPE
 from gem_core.plugins import default_registry, load_plugins
 from gem_core.specs import COMMANDS
@@ -69,8 +69,10 @@ class Commands(click.Group):
 def _closed_pipe_is_no_error() -> Iterator[None]:
     try:
         yield
-    except BrokenPipeError as error:  # click would end the program with status 1
-        raise click.exceptions.Exit(CLOSED_PIPE) from error
+    except BrokenPipeError as error:  # click would end the program with status 1, and say nothing
+        if is_closed_pipe(error):
+            raise click.exceptions.Exit(CLOSED_PIPE) from error
+        raise ConnectionError(str(error)) from error
 
 
 @click.command(
@@ -135,9 +137,9 @@ def _status() -> int:
         error.show(shown)
         click.echo(options.visible(shown.getvalue()), err=True, nl=False)
         return error.exit_code
-    except BrokenPipeError:
-        return CLOSED_PIPE
     except (GemError, OSError) as error:
+        if is_closed_pipe(error):
+            return CLOSED_PIPE
         click.echo(f"Error: {options.message_of(error)}", err=True)
         return 1
     except KeyboardInterrupt:

@@ -1,5 +1,7 @@
 """A plugin that brings a command."""
 
+import errno
+
 import click
 
 from gem_core import hookimpl
@@ -10,6 +12,8 @@ from gem_core.specs import COMMANDS, Spec
 @click.argument("name")
 def hello(name):
     """Greet somebody."""
+    if "gone" in name:
+        raise BrokenPipeError(errno.EPIPE, "The server has gone")
     click.echo(f"Hello, {name}!")
 
 

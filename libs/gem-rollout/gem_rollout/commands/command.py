@@ -25,7 +25,7 @@ from pydantic.fields import FieldInfo
 
 from gem_core.config import describe_validation_error
 from gem_core.errors import ConfigError, GemError
-from gem_core.notices import results_alone
+from gem_core.notices import is_closed_pipe, results_alone
 from gem_core.options import CLOSED_PIPE, json_alone, message_of, print_json
 from gem_core.plugins import default_registry
 from gem_core.specs import AGENTS, ENVS, TOOLS, WRAPPERS, Kind, load_entry_point
@@ -359,9 +359,9 @@ class HydraCommand(click.Command):
                 words=words,
             )
             status = self._function(job) or 0
-        except BrokenPipeError:
-            sys.exit(CLOSED_PIPE)
         except (GemError, OSError) as error:
+            if is_closed_pipe(error):
+                sys.exit(CLOSED_PIPE)
             click.echo(f"Error: {hide(message_of(error))}", err=True)
             return 1
         except KeyboardInterrupt:
