@@ -153,6 +153,7 @@ def register(
     return_range: tuple[float, float] | None = None,
     oracle_return: float | None = None,
     varies: bool = True,
+    examples: Sequence[str] = (),
     metadata: Mapping[str, str] | None = None,
     **parameters: Any,
 ) -> EnvSpec:
@@ -167,6 +168,7 @@ def register(
         return_range: As in ``EnvSpec``.
         oracle_return: As in ``EnvSpec``.
         varies: As in ``EnvSpec``.
+        examples: As in ``EnvSpec``.
         metadata: As in ``EnvSpec``.
         parameters: More parameters, written as keyword arguments; they override ``kwargs``.
 
@@ -184,6 +186,7 @@ def register(
         return_range=return_range,
         oracle_return=oracle_return,
         varies=varies,
+        examples=tuple(examples),
         metadata=metadata or {},
     )
     default_registry().add(new)

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
-from gem_core.errors import GemError, WrapperOrderError
+from gem_core.errors import GemError, NoRandomActionError, ReturnValueError, WrapperOrderError
+from gem_core.faults import checked_reward
 from gem_core.maybe_async import then
 from gem_core.observation import Action, Info, Observation
 from gem_core.seeded_env import SeededEnv
@@ -144,8 +145,15 @@ class BaseEnv(SeededEnv, ABC):
         """Take one action and return a ``Step``; it is called only during an episode."""
 
     def sample_random_action(self) -> Action:
-        """Return a well-formed action, chosen with ``self.action_rng``."""
-        raise NotImplementedError(f"{type(self).__name__} does not sample actions.")
+        """Return a well-formed action, chosen with ``self.action_rng``.
+
+        Raises:
+            NoRandomActionError: The class does not define it.
+        """
+        raise NoRandomActionError(
+            f"{type(self).__name__} has no sample_random_action, without which nothing can play at "
+            f"random: write it, or choose an agent other than 'random'."
+        )
 
     def reset(self, *, seed: int | None = None, **options: Any) -> tuple[Observation, Info]:
         """Start an episode; see ``Env.reset``."""
@@ -154,13 +162,13 @@ class BaseEnv(SeededEnv, ABC):
         if seed is not None:
             self.seed(seed)
         self._ended = None
-        first: Any = self.start(**options)
-        if type(first) is tuple:
-            self._ended = False
-            return first
-        return then(first, self._started)  # type: ignore[return-value]
+        return then(self.start(**options), self._started)  # type: ignore[return-value]
 
-    def _started(self, first: tuple[Observation, Info]) -> tuple[Observation, Info]:
+    def _started(self, first: Any) -> tuple[Observation, Info]:
+        """Begin the episode, with what ``start`` returned."""
+        if type(first) is not tuple or len(first) != 2:
+            raise _wrong(self, "start", first, 'a pair (observation, info), such as ("Go!", {})')
+        _check(self, "start", *first)
         self._ended = False
         return first
 
@@ -179,7 +187,7 @@ class BaseEnv(SeededEnv, ABC):
 
 
 def _guard_step(step: Callable[[Any, Action], Any]) -> Callable[[Any, Action], Any]:
-    """Return ``step`` with a check that an episode is running; it also notes the end."""
+    """Return ``step`` with checks: that an episode is running, and what the method returns."""
 
     @functools.wraps(step)
     def guarded(self: BaseEnv, action: Action) -> Any:
@@ -187,24 +195,68 @@ def _guard_step(step: Callable[[Any, Action], Any]) -> Callable[[Any, Action], A
             raise self._not_running()
         result = step(self, action)
         if type(result) is Step:
-            if result[2] or result[3]:
-                return _note_end(self, result)
-            self._ended = False  # a subclass may go on where its base would have ended
-            return result
-        return then(result, lambda later: _note_end(self, Step(*later)))
+            observation, reward, terminated, truncated, info = result
+            if (
+                truncated is False
+                and (terminated is False or terminated is True)
+                and type(reward) is float
+                and reward - reward == 0.0  # finite
+                and type(observation) is str
+                and type(info) is dict
+            ):
+                self._ended = terminated  # a subclass may go on where its base would have ended
+                return result
+        return then(result, functools.partial(_taken, self))
 
     guarded.is_guarded = True  # type: ignore[attr-defined]
     return guarded
 
 
-def _note_end(env: BaseEnv, step: Step) -> Step:
-    if step.terminated and step.truncated:
+def _taken(env: BaseEnv, result: Any) -> Step:
+    """Return what ``step`` returned as a ``Step``, and note whether the episode has ended.
+
+    Raises:
+        ReturnValueError: It is something else, or a value has a wrong type.
+        RewardError: The reward is not a finite number.
+    """
+    if not isinstance(result, tuple) or len(result) != len(Step._fields):
+        raise _wrong(env, "step", result, f"a Step({', '.join(Step._fields)})")
+    observation, reward, *flags, info = result
+    _check(env, "step", observation, info)
+    terminated, truncated = _flag(env, "terminated", flags[0]), _flag(env, "truncated", flags[1])
+    if terminated and truncated:
         raise GemError(
             f"{type(env).__name__}.step returned terminated and truncated both true: an episode "
             f"that reached its own end is terminated, one that was cut off is truncated."
         )
-    env._ended = bool(step.terminated or step.truncated)  # noqa: SLF001 - its own guard
-    return step
+    env._ended = terminated or truncated  # noqa: SLF001 - its own guard
+    if type(reward) is float and reward - reward == 0.0 and type(result) is Step:
+        return result
+    return Step(observation, checked_reward(reward, env), terminated, truncated, info)
+
+
+def _flag(env: BaseEnv, name: str, value: Any) -> bool:
+    if (isinstance(value, int) and value in (0, 1)) or type(value).__name__ in {"bool", "bool_"}:
+        return bool(value)  # the names are NumPy's
+    raise _wrong(env, "step", value, "True or False", f"{name}=")
+
+
+def _check(env: BaseEnv, method: str, observation: Any, info: Any) -> None:
+    """Check the types of an observation and an info."""
+    if not isinstance(observation, str | dict):
+        expected = "text, or a dict that contains a text"
+        raise _wrong(env, method, observation, expected, "observation=")
+    if not isinstance(info, dict):
+        raise _wrong(env, method, info, "a dict, such as {}", "info=")
+
+
+def _wrong(env: BaseEnv, method: str, value: Any, expected: str, name: str = "") -> Exception:
+    """Return the error of a value that a method of an environment must not return."""
+    what = f"{name.rstrip('=')} is" if name else "it returns"
+    return ReturnValueError(
+        f"{type(env).__name__}.{method} returned {name}{value!r:.100} ({type(value).__name__}); "
+        f"{what} {expected}."
+    )
 
 
 class AsyncEnv(BaseEnv):

@@ -25,7 +25,9 @@ __all__ = [
     "InvalidIdError",
     "MachineError",
     "NoMachineError",
+    "NoRandomActionError",
     "PluginError",
+    "ReturnValueError",
     "RewardError",
     "SandboxError",
     "SnapshotError",
@@ -91,6 +93,14 @@ class DataError(GemError, ValueError):
 
 class HubError(GemError, ConnectionError):
     """The hub did not deliver a dataset: unreachable, unknown, gated, or interrupted."""
+
+
+class NoRandomActionError(GemError, NotImplementedError):
+    """An environment does not sample random actions."""
+
+
+class ReturnValueError(GemError, TypeError):
+    """A method of an environment returned a value of a wrong type."""
 
 
 class RewardError(GemError, ValueError):

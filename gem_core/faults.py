@@ -65,8 +65,9 @@ def checked_reward(reward: object, env: object) -> float:
         return float(reward)
     shown = repr(reward)
     raise RewardError(
-        f"A reward is a finite number; {type(env).__name__} returned "
-        f"{shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '...'} ({type(reward).__name__})."
+        f"{type(env).__name__}.step returned reward="
+        f"{shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '...'} ({type(reward).__name__}); "
+        f"a reward is a finite number."
     )
 
 

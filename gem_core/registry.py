@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from gem_core.errors import DuplicateIdError, UnknownIdError, near_names
 from gem_core.known import install_hint
+from gem_core.modules import is_entry_point, is_file, missing
 from gem_core.specs import ENVS, FAMILIES, KINDS, EnvSpec, Family, Kind, Spec
 
 __all__ = ["CORE", "Registry"]
@@ -118,11 +119,12 @@ class Registry:
         Args:
             kind: ``ENVS``, ``TOOLS``, ...
             spec_id: The id; a config path (``game/Wordle-v0``) works as well, and for some kinds an
-                entry point (``my_package:MyClass``).
+                entry point (``my_module:MyClass`` or ``./my_file.py:MyClass``). An id of a
+                namespace that is known is never taken for one.
 
         Raises:
-            UnknownIdError: There is none. The message suggests near ids and names plugins that
-                failed to load.
+            UnknownIdError: There is none, nor a module or file. The message suggests near ids and
+                names plugins that failed to load.
             DuplicateIdError: Two distributions registered it.
         """
         if not isinstance(spec_id, str):
@@ -135,9 +137,18 @@ class Registry:
             self._load(namespace)
             if (found := self._looked_up(kind, spec_id)) is not None:
                 return found  # type: ignore[return-value]
-        if kind.by_entry_point and ":" in spec_id and not _is_pattern(spec_id):
-            return kind.of(spec_id)
+        written = _spellings(spec_id)[-1]
+        if self._may_be_entry_point(kind, written) and not missing(written):
+            return kind.of(written)
         raise UnknownIdError(self._unknown_message(kind, spec_id))
+
+    def _may_be_entry_point(self, kind: Kind[Any], written: str) -> bool:
+        """Return whether a text may name a module or file, as it does not begin like an id."""
+        if not kind.by_entry_point or not is_entry_point(written) or _is_pattern(written):
+            return False
+        own = {spec.namespace for spec in self._of_kind(kind).values()}
+        known = own | (self._of_kind(FAMILIES).keys() if kind == ENVS else set())
+        return written.partition(":")[0] not in known and not install_hint(kind.name, written)
 
     def _looked_up(self, kind: Kind[Any], spec_id: str) -> Spec | None:
         known = self._of_kind(kind)
@@ -190,11 +201,14 @@ class Registry:
         listed = [one for one in ids if one.startswith(namespace)] or ids
         if listed is ids and len(namespaces := _namespaces(ids)) > 1:
             listed = [f"{one}:*" for one in namespaces]
-        if not near and listed:
+        absent = missing(spec_id) if self._may_be_entry_point(kind, spec_id) else ""
+        if absent and is_file(spec_id.rpartition(":")[0]):
+            near = ""
+        elif not near and listed and not absent:
             near = f" There are: {', '.join(listed[:8])}{', ...' if len(listed) > 8 else ''}."
         elif not listed:
             near = f" No {kind} is installed."
-        return " ".join(f"{said}{near} {self._explain_unknown()}".split())
+        return " ".join(f"{said}{near} {absent} {self._explain_unknown()}".split())
 
     def matching(self, kind: Kind[S], pattern: str) -> list[S]:
         """Return the specs of a pattern, as ``list`` does, or the one that ``find`` returns.
@@ -263,7 +277,7 @@ def _patterns(pattern: str, ids: Sequence[str]) -> list[str]:
 
 def _spellings(spec_id: str) -> list[str]:
     """Return an id; for a config path, also the id that it stands for."""
-    is_path = "/" in spec_id.partition(":")[0]
+    is_path = "/" in spec_id and ":" not in spec_id
     return [spec_id, spec_id.replace("/", ":", 1)] if is_path else [spec_id]
 
 

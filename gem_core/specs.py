@@ -6,14 +6,11 @@ omit the namespace (``concat``). A config path writes the same id with slashes
 """
 
 import functools
-import importlib
 import inspect
 import re
-import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from types import ModuleType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from gem_core.errors import (
@@ -23,7 +20,7 @@ from gem_core.errors import (
     UnknownKwargError,
     near_names,
 )
-from gem_core.notices import notice_after
+from gem_core.modules import absolute, import_module, is_entry_point, is_file, place_of
 from gem_core.stateful import copy_of
 
 __all__ = [
@@ -68,7 +65,8 @@ class Kind(Generic[S]):
         several: Whether the group takes a list, and each option has its own place in the config.
         given: Number of leading parameters of entry points that are not configuration, such as the
             environment to wrap.
-        by_entry_point: Whether ``module:attribute`` can be written where an id is expected.
+        by_entry_point: Whether ``module:attribute`` or ``file.py:attribute`` can be written where
+            an id is expected.
         check: Entry point of the check of its contract, which takes the id of a spec and returns a
             ``gem_core.testing.Report``, or None; empty if loading a spec is all there is to check.
         spec: Entry point of the class of its specs, if they have fields or methods of their own.
@@ -85,11 +83,15 @@ class Kind(Generic[S]):
     spec: str = ""
 
     def of(self, entry_point: str) -> S:
-        """Return a spec of an entry point, which is its id too."""
+        """Return a spec of an entry point, which is its id too.
+
+        The path of a file is resolved against the working directory now, not when it is loaded.
+        """
+        place = absolute(entry_point)
         if self.spec:
-            made: S = load_entry_point(self.spec)(id=entry_point, entry_point=entry_point)
+            made: S = load_entry_point(self.spec)(id=entry_point, entry_point=place)
             return made
-        return Spec(kind=self, id=entry_point, entry_point=entry_point)  # type: ignore[return-value]
+        return Spec(kind=self, id=entry_point, entry_point=place)  # type: ignore[return-value]
 
     def __str__(self) -> str:
         """Return its name for messages."""
@@ -102,7 +104,7 @@ class Spec:
 
     Args:
         kind: Its kind.
-        id: The name, ``namespace:rest`` or ``rest``.
+        id: The name, ``namespace:rest`` or ``rest``; or the entry point, if it has no other name.
         entry_point: ``"package.module:attribute"``, or a callable.
         kwargs: Arguments of the entry point; the caller may override them.
         description: One line for listings.
@@ -121,6 +123,8 @@ class Spec:
     source: str = ""
 
     def __post_init__(self) -> None:
+        if isinstance(self.id, str) and is_entry_point(self.id) and is_file(self.namespace):
+            return
         match = _ID.fullmatch(self.id) if isinstance(self.id, str) else None
         needs_namespace = self.kind == ENVS
         if match is None or (needs_namespace and match["namespace"] is None):
@@ -189,7 +193,14 @@ class Spec:
 
 
 _CHECKS = "gem_core.testing.spec_checks"
-ENVS: "Kind[EnvSpec]" = Kind(id="envs", name="environment", description="environments", group="env")
+ENVS: "Kind[EnvSpec]" = Kind(
+    id="envs",
+    name="environment",
+    description="environments",
+    group="env",
+    by_entry_point=True,
+    spec="gem_core.specs:EnvSpec",
+)
 FAMILIES: Kind[Spec] = Kind(
     id="families",
     name="family",
@@ -272,6 +283,8 @@ class EnvSpec(Spec):
         oracle_return: Mean return that the oracle reaches at least, if chance keeps it below the
             largest return.
         varies: Whether episodes depend on the seed; False for a puzzle with a single start.
+        examples: Actions that it understands, for the conformance kit to play if the environment
+            has no ``sample_random_action``.
         check_kwargs: Parameters with which the conformance kit makes it, such as data of its own
             and short time limits.
     """
@@ -281,7 +294,28 @@ class EnvSpec(Spec):
     return_range: tuple[float, float] | None = None
     oracle_return: float | None = None
     varies: bool = True
+    examples: tuple[str, ...] = ()
     check_kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    def load(self) -> Callable[..., Any]:
+        """Return the class of the environment, or the function that makes it.
+
+        Raises:
+            EntryPointError: It cannot be loaded, or is not such a class or function.
+        """
+        target = super().load()
+        if not callable(target):
+            wrong = f"is {type(target).__name__}, not a class or function"
+        elif not isinstance(target, type):
+            return target
+        elif abstract := getattr(target, "__abstractmethods__", ()):
+            wrong = f"has no method {' and no '.join(sorted(abstract))}"
+        elif not (hasattr(target, "reset") and hasattr(target, "step")):
+            wrong = "is not an environment; derive it from gem_core.BaseEnv"
+        else:
+            return target
+        name = getattr(target, "__name__", self.entry_point)
+        raise EntryPointError(f"{self.kind} {self.id!r}: {name} {wrong}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -333,34 +367,21 @@ class Family(Protocol):
         """Return the spec of ``env_id``, or None if the family has no such environment."""
 
 
-NOTICE_SECONDS = 10.0
-"""A module that is still being imported after this time is named on the standard error."""
-
-
-def _imported(module: str) -> ModuleType:
-    """Import a module; say so if it takes long."""
-    if module in sys.modules:
-        return importlib.import_module(module)
-    text = f"The module {module!r} is still being imported after {NOTICE_SECONDS:.0f} s."
-    with notice_after(NOTICE_SECONDS, text):
-        return importlib.import_module(module)
-
-
 def load_entry_point(entry_point: str) -> Any:
-    """Import ``"package.module:attribute"``.
+    """Import ``"package.module:attribute"`` or ``"path/to/file.py:attribute"``.
 
     Raises:
-        EntryPointError: The text has no colon, the module fails to import (a missing dependency
-            is named as such), or it has no such attribute.
+        EntryPointError: The text has no colon, the file does not exist, the module fails to import
+            (a missing dependency is named as such), or it has no such attribute.
         NotInstalledError: The module needs an extra of its distribution that is not installed.
     """
-    module_name, _, attribute = entry_point.partition(":")
-    if not attribute:
+    module_name, _, attribute = entry_point.rpartition(":")
+    if not module_name or not attribute:
         raise EntryPointError(
             f"Entry point {entry_point!r} does not have the form 'module:attribute'."
         )
     try:
-        target = _imported(module_name)
+        target: Any = import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name and (module_name + ".").startswith(error.name + "."):
             message = f"Entry point {entry_point!r} does not exist: no module {error.name!r}."
@@ -376,12 +397,12 @@ def load_entry_point(entry_point: str) -> Any:
                 f"which is not installed."
             )
         raise EntryPointError(message) from error
-    except NotInstalledError:
+    except (EntryPointError, NotInstalledError):
         raise
     except Exception as error:
         raise EntryPointError(
             f"Entry point {entry_point!r}: importing {module_name!r} raised "
-            f"{type(error).__name__}: {error}"
+            f"{type(error).__name__}: {error}{place_of(error)}"
         ) from error
     for name in attribute.split("."):
         try:

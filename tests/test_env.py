@@ -4,10 +4,12 @@ import asyncio
 import copy
 import doctest
 import inspect
+import math
 import pickle
 import random
 import threading
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, ClassVar, cast
 
 import pytest
@@ -21,6 +23,8 @@ from gem_core.errors import (
     ConfigError,
     EpisodeEndedError,
     GemError,
+    ReturnValueError,
+    RewardError,
     SnapshotError,
     UnknownKwargError,
 )
@@ -187,7 +191,7 @@ class TestSeeds:
         assert env.action_rng.random() != env.rng.random()
 
     def test_an_environment_without_sampling_says_so(self) -> None:
-        with pytest.raises(NotImplementedError, match="Scripted does not sample"):
+        with pytest.raises(NotImplementedError, match="Scripted has no sample_random_action"):
             Scripted(None).sample_random_action()
 
 
@@ -242,6 +246,64 @@ class TestEpisodes:
         env.reset()
         env.step("a")
         assert env.step("a").observation == "on"
+
+    @pytest.mark.parametrize(
+        ("first", "message"),
+        [
+            ("hi", r"returned 'hi' \(str\); it returns a pair"),
+            (None, r"returned None \(NoneType\); it returns a pair"),
+            (("hi", {}, 1), r"returned \('hi', {}, 1\) \(tuple\); it returns a pair"),
+            (("hi", None), r"returned info=None \(NoneType\); info is a dict"),
+            ((5, {}), r"returned observation=5 \(int\); observation is text"),
+        ],
+    )
+    def test_what_start_must_not_return_is_named(self, first: Any, message: str) -> None:
+        class Starts(Scripted):
+            def start(self) -> Any:
+                return first
+
+        with pytest.raises(ReturnValueError, match=f"Starts.start {message}"):
+            Starts(None).reset()
+
+    @pytest.mark.parametrize(
+        ("result", "message"),
+        [
+            ("hello", r"returned 'hello' \(str\); it returns a Step\(observation, reward"),
+            (None, r"returned None \(NoneType\); it returns a Step"),
+            (
+                ("on", 1.0, False, {}),
+                r"returned \('on', 1.0, False, {}\) \(tuple\); it returns a S",
+            ),
+            (Step(5, 0.0, False, False, {}), r"returned observation=5 \(int\)"),
+            (Step("on", "1", False, False, {}), r"returned reward='1' \(str\); a reward is a fin"),  # type: ignore[arg-type]
+            (Step("on", None, False, False, {}), r"returned reward=None \(NoneType\)"),  # type: ignore[arg-type]
+            (Step("on", math.nan, False, False, {}), r"returned reward=nan \(float\)"),
+            (Step("on", -math.inf, True, False, {}), r"returned reward=-inf \(float\)"),
+            (Step("on", 0.0, None, False, {}), r"returned terminated=None \(NoneType\); termin"),  # type: ignore[arg-type]
+            (Step("on", 0.0, False, "no", {}), r"returned truncated='no' \(str\)"),  # type: ignore[arg-type]
+            (Step("on", 0.0, False, False, None), r"returned info=None \(NoneType\)"),  # type: ignore[arg-type]
+        ],
+    )
+    def test_what_step_must_not_return_is_named(self, result: Any, message: str) -> None:
+        env = Scripted(result)
+        env.reset()
+        with pytest.raises((ReturnValueError, RewardError), match=f"Scripted.step {message}"):
+            env.step("a")
+
+    @pytest.mark.parametrize("reward", [1, True, Fraction(1)])
+    def test_a_reward_of_another_type_of_number_becomes_a_float(self, reward: Any) -> None:
+        env = Scripted(Step("on", reward, False, False, {}))
+        env.reset()
+        step = env.step("a")
+        assert (type(step.reward), step.reward) == (float, 1.0)
+
+    def test_numpy_scalars_become_plain_values(self) -> None:
+        numpy = pytest.importorskip("numpy")
+        env = Scripted(Step("on", numpy.float32(0.5), numpy.bool_(True), numpy.bool_(False), {}))
+        env.reset()
+        step = env.step("a")
+        assert step == ("on", 0.5, True, False, {})
+        assert [*map(type, step)] == [str, float, bool, bool, dict]
 
     def test_a_subclass_may_lift_the_end_that_its_base_returned(self) -> None:
         class Endless(Walk):

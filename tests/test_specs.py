@@ -93,7 +93,7 @@ class TestEntryPoints:
     def test_a_string_leads_to_the_attribute(self) -> None:
         assert load_entry_point("gem_core.env:BaseEnv") is BaseEnv
         assert load_entry_point("gem_core.env:BaseEnv.reset") is BaseEnv.reset
-        assert EnvSpec(id="a:b", entry_point="collections:Counter").make(x=3) == {"x": 3}
+        assert ToolSpec(id="a", entry_point="collections:Counter").make(x=3) == {"x": 3}
 
     @pytest.mark.parametrize("entry_point", ["collections", "collections.Counter", "collections:"])
     def test_a_string_without_an_attribute_is_explained(self, entry_point: str) -> None:

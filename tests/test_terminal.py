@@ -210,7 +210,7 @@ def test_a_module_that_takes_long_to_import_is_named(tmp_path, monkeypatch):
         "found = 1\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("gem_core.specs.NOTICE_SECONDS", 0.1)
+    monkeypatch.setattr("gem_core.modules.NOTICE_SECONDS", 0.1)
     monkeypatch.setattr("sys.stderr", io.StringIO())
     assert load_entry_point("waits_long:found") == 1
     assert "The module 'waits_long' is still being imported" in sys.stderr.getvalue()

@@ -108,7 +108,7 @@ class RemembersEpisodes(Coin):
 
 class WrongTypes(Coin):
     def step(self, action):
-        return super().step(action)._replace(reward=1)
+        return super().step(action)._replace(reward="1")
 
 
 class SamplesFromTheEpisodeStream(Coin):

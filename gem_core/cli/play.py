@@ -1,5 +1,6 @@
 """``gem-core play``: play an environment by hand, in the terminal or over a pipe."""
 
+import contextlib
 import sys
 from typing import Any
 
@@ -13,22 +14,25 @@ from gem_core.content import images_of
 from gem_core.env import Env
 from gem_core.errors import ConfigError, GemError
 from gem_core.maybe_async import is_awaitable
-from gem_core.observation import Info, Observation, text_of
+from gem_core.observation import Info, Observation, text_of, visible_text
 from gem_core.optional import human_view
 from gem_core.options import complete_envs
 
 __all__ = ["command"]
 
-_HELP = """\
-Type an action, which is sent in \\boxed{}, or a whole reply that contains \\boxed{...}.
-  :oracle  let the oracle play the next action    :undo  take the last action back
-  :random  play a random action                   :quit  leave the episode"""
+_BOXED = "Type an action, which is sent in \\boxed{}, or a whole reply that contains \\boxed{...}."
+_AS_IT_IS = "Type an action, which is sent as it is."
+_HELP = """
+  :oracle  let the oracle play the next action    :undo  take an action back
+  :random  play a random action                   :quit  leave the episode
+  :help    show this again"""
 
 
 @click.command(
     epilog="\b\nExamples:\n"
     "  gem-core play game:GuessTheNumber-v0-easy\n"
     "  gem-core play game:Sudoku-v0-easy --seed 3\n"
+    "  gem-core play ./my_env.py:MyEnv\n"
     "  printf '5\\n7\\n' | gem-core play game:GuessTheNumber-v0-easy --seed 1"
 )
 @click.argument("env_id", metavar="ID", shell_complete=complete_envs)
@@ -51,15 +55,19 @@ class _Session:
         self._human_view = None if raw else human_view(env)
         self._earlier: list[tuple[bytes, float, Observation, Info]] = []
         self._return = 0.0
+        self._help = _AS_IT_IS + _HELP
 
     def play(self, seed: int | None) -> int:
         """Play one episode; return the exit status."""
         observation, info = self._reset(seed)
+        if not self._raw and self._wants_box(observation, info):
+            self._help = _BOXED + _HELP
         if sys.stdin.isatty():
-            self._console.print(Text(_HELP, style="dim"), end="\n\n")
+            self._console.print(Text(self._help, style="dim"), end="\n\n")
         while True:
             self._show(observation, info)
-            reply = self._ask()
+            while (reply := self._ask()) == ":help":
+                self._console.print(Text(self._help, style="dim"))
             if reply is None or reply == ":quit":
                 self._console.print(f"You left the episode with a return of {self._return:g}.")
                 return 0
@@ -91,6 +99,13 @@ class _Session:
             raise ConfigError("Asynchronous environments cannot be played in the terminal.")
         return first  # type: ignore[no-any-return]
 
+    def _wants_box(self, observation: Observation, info: Info) -> bool:
+        r"""Return whether what is told about the form of an answer mentions ``\boxed``."""
+        told = [visible_text(observation, info), str(getattr(self._env, "answer_instruction", ""))]
+        with contextlib.suppress(NotImplementedError):
+            told.append(str(self._env.sample_random_action()))
+        return any("\\boxed" in text for text in told)
+
     def _show(self, observation: Observation, info: Info) -> None:
         board = info.get("suffix")
         if self._human_view:
@@ -120,11 +135,12 @@ class _Session:
         elif reply == ":oracle":
             action = self._oracle_action(observation, info)
         elif reply.startswith(":"):
-            raise ConfigError(f"There is no command {reply!r}.\n{_HELP}")
+            raise ConfigError(f"There is no command {reply!r}.\n{self._help}")
         elif self._raw or "\\boxed" in reply:
             return reply
         else:
-            return f"\\boxed{{{self._human_view.typed(reply) if self._human_view else reply}}}"
+            typed = self._human_view.typed(reply) if self._human_view else reply
+            return f"\\boxed{{{typed}}}" if self._help.startswith(_BOXED) else typed
         self._console.print(Text(str(action), style="cyan"))
         return action
 

@@ -1,5 +1,6 @@
 """``gem-core show``: one environment with an example of its first observation, or another spec."""
 
+import contextlib
 import inspect
 from typing import Any
 
@@ -36,7 +37,8 @@ def _complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> l
     "  gem-core show game:Mastermind-v0-hard --seed 7\n"
     "  gem-core show game:Mastermind-v0-hard --format json\n"
     '  gem-core show math:Sample --tokenizer "$(gem-core get-model smollm2)"\n'
-    "  gem-core show search"
+    "  gem-core show search\n"
+    "  gem-core show ./my_env.py:MyEnv"
 )
 @click.argument("spec_id", metavar="ID", shell_complete=_complete)
 @kind_option(None, "If several kinds have the id: envs, tools, ...")
@@ -77,10 +79,15 @@ def _find(spec_id: str, kind: str | None) -> Spec:
     if len(found) > 1:
         choices = " or ".join(sorted(f"--kind {one.kind.id}" for one in found))
         raise ConfigError(f"{spec_id!r} is there in several kinds. Add {choices}.")
-    ids = [] if found else [one.id for of in registry.kinds() for one in registry.list(of)]
-    if near := near_names(spec_id, ids):
-        raise UnknownIdError(f"There is no {spec_id!r}.{near}")
-    return found[0] if found else registry.find(ENVS, spec_id)
+    if found:
+        return found[0]
+    try:
+        return registry.find(ENVS, spec_id)
+    except UnknownIdError:
+        ids = [one.id for of in registry.kinds() for one in registry.list(of)]
+        if near := near_names(spec_id, ids):
+            raise UnknownIdError(f"There is no {spec_id!r}.{near}") from None
+        raise
 
 
 def _describe(spec: Spec) -> dict[str, Any]:
@@ -100,7 +107,9 @@ def _describe(spec: Spec) -> dict[str, Any]:
 def _example(spec: EnvSpec, seed: int, tokenizer: str | None) -> dict[str, Any]:
     with make(spec) as env:
         observation, info = env.reset(seed=seed)
-        action = env.sample_random_action()
+        action = None
+        with contextlib.suppress(NotImplementedError):
+            action = env.sample_random_action()
     tokens = {} if tokenizer is None else {"tokens": _tokens(observation, info, tokenizer)}
     return tokens | {
         "return_range": spec.return_range,
@@ -129,7 +138,8 @@ def _tokens(observation: Observation, info: Info, name: str) -> int:
 def _print(description: dict[str, Any]) -> None:
     console = Terminal()
     console.print(Text(description["id"], "bold"), f" {description['description']}")
-    console.print(f"from {description['source']}, {description['entry_point']}", style="dim")
+    places = filter(None, [description["source"], description["entry_point"]])
+    console.print(f"from {', '.join(places)}", style="dim")
     console.print()
     console.print(rendered(description["documentation"]))
     table = Table(box=None, pad_edge=False, title="\nParameters", title_justify="left")
@@ -151,6 +161,9 @@ def _print(description: dict[str, Any]) -> None:
     parts = [description["observation"], *description["images"], description["suffix"]]
     shown = "\n".join(filter(None, parts))
     console.print(Panel(Text(shown), title="first observation", title_align="left"))
-    console.print(Panel(Text(str(description["action"])), title="an action", title_align="left"))
+    if description["action"] is not None:
+        action = Text(str(description["action"]))
+        console.print(Panel(action, title="an action", title_align="left"))
     console.print(f"\ngem-core play {description['id']}", style="dim")
-    console.print(f"gem-core run {description['id']} agent=random", style="dim")
+    if description["action"] is not None:
+        console.print(f"gem-core run {description['id']} agent=random", style="dim")

@@ -1,6 +1,9 @@
 """The contract of environments, one check for each part of it."""
 
 import asyncio
+import contextlib
+import functools
+import itertools
 import json
 import math
 import random
@@ -10,10 +13,16 @@ from typing import Any, NamedTuple
 
 from gem_core.agent import Agent, OracleAgent, RandomAgent, Reply, SilentAgent
 from gem_core.env import Env, Step
-from gem_core.errors import EpisodeEndedError, GemError, NoMachineError, UnknownKwargError
+from gem_core.errors import (
+    EpisodeEndedError,
+    GemError,
+    NoMachineError,
+    NoRandomActionError,
+    UnknownKwargError,
+)
 from gem_core.factory import EnvFactory, make_factory
 from gem_core.faults import boundary_of
-from gem_core.maybe_async import is_awaitable
+from gem_core.maybe_async import is_awaitable, then
 from gem_core.observation import Action, Info, Observation
 from gem_core.optional import reset_options, seed_agent
 from gem_core.resolve import resolve
@@ -95,10 +104,40 @@ class Bench:
             if step.terminated or step.truncated:
                 return
 
-    @staticmethod
-    def _random_actions(env: Env) -> Iterator[Action]:
-        while True:
-            yield env.sample_random_action()
+    def _random_actions(self, env: Env) -> Iterator[Action]:
+        """Yield random actions; of an environment that samples none, the same ones each time."""
+        with contextlib.suppress(NotImplementedError):
+            while True:
+                yield env.sample_random_action()
+        yield from itertools.cycle(self._fallback)
+
+    @functools.cached_property
+    def _fallback(self) -> list[Action]:
+        """The spec's examples, what the oracle plays in three episodes, and odd texts.
+
+        A text that raises is left out: ``odd_actions`` reports it, the other checks go on.
+        """
+        played: list[Action] = [*self.spec.examples]
+        if self.spec.oracle is not None:
+            agent = _Recorder(played)
+            self.play(lambda: agent, 3)
+        return [*played, *filter(self._is_taken, ODD_TEXTS)]
+
+    def _is_taken(self, text: str) -> bool:
+        """Return whether an episode may begin with an action."""
+        env = self.make()
+        self.reset(env)
+        try:
+            self.step(env, text)
+        except Exception:  # noqa: BLE001 - of any kind
+            return False
+        finally:
+            env.close()
+        return True
+
+    def random_action(self, env: Env) -> Action:
+        """Return a random action for the current state."""
+        return next(self._random_actions(env), "")
 
     def play(
         self, make_agent: Callable[[], Agent], episodes: int | None = None
@@ -127,7 +166,7 @@ class Bench:
                 observation, info = step.observation, step.info
                 rewards.append(step.reward)
                 ended = step.terminated or step.truncated
-        except NoMachineError:
+        except (NoMachineError, NoRandomActionError):
             raise
         except Exception as error:
             raise CheckFailedError(
@@ -135,6 +174,20 @@ class Bench:
                 f"{type(error).__name__}: {error}"
             ) from error
         return EpisodeRewards(rewards)
+
+
+class _Recorder(OracleAgent):
+    """The oracle, whose actions are added to a list."""
+
+    def __init__(self, actions: list[Action]) -> None:
+        self._actions = actions
+
+    def act(self, observation: Observation, info: Info) -> Any:
+        return then(super().act(observation, info), self._noted)
+
+    def _noted(self, reply: Action | Reply) -> Action | Reply:
+        self._actions.append(reply.action if isinstance(reply, Reply) else reply)
+        return reply
 
 
 def check_env(
@@ -270,7 +323,7 @@ def _randomness(bench: Bench) -> None:
     env = bench.make()
     bench.reset(env, 3)
     for _ in range(7):
-        env.sample_random_action()
+        bench.random_action(env)
     actions = [action for action, _ in first[1:]]
     require([*bench.steps(env, actions)] == first[1:], "sampling actions changed the episode")
 
@@ -352,7 +405,7 @@ def _reach(bench: Bench, env: Env, turns: int) -> Action:
     for _, (_, step) in zip(range(turns), bench.steps(env), strict=False):
         if step.terminated or step.truncated:
             bench.reset(env, 1)
-    return env.sample_random_action()
+    return bench.random_action(env)
 
 
 def _try(bench: Bench, env: Env, text: str) -> None:
@@ -367,9 +420,9 @@ def _try(bench: Bench, env: Env, text: str) -> None:
 
 def _random_agent(bench: Bench) -> None:
     """Random actions are well-formed: none gets the penalty of an empty action."""
+    trajectories = bench.play(RandomAgent)
     (silent,) = bench.play(SilentAgent, 1)
     floor = silent.rewards[0]
-    trajectories = bench.play(RandomAgent)
     _check_range(bench, trajectories)
     bench.facts["random"] = f"{_mean_return(trajectories):.2f}"
     rewards = [reward for episode in trajectories for reward in episode.rewards]
@@ -423,14 +476,14 @@ def _check_range(bench: Bench, trajectories: list[EpisodeRewards]) -> None:
 
 
 def _entry_point(bench: Bench) -> None:
-    """The entry point is text, so that listing imports nothing, and its kwargs are accepted."""
+    """The entry point leads somewhere, and the spec of a plugin has a description."""
     if callable(bench.spec.entry_point):
         return  # registered by a program for itself
     try:
         bench.spec.load()
     except GemError as error:
         raise CheckFailedError(str(error)) from error
-    require(bench.spec.description, "the spec has no description")
+    require(bench.spec.description or not bench.spec.source, "the spec has no description")
 
 
 ENV_CHECKS: dict[str, Callable[[Bench], None]] = {

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from gem_core.errors import GemError, NoMachineError, NotInstalledError
+from gem_core.errors import GemError, NoMachineError, NoRandomActionError, NotInstalledError
 
 __all__ = ["CheckFailedError", "Finding", "Report", "require", "run_checks"]
 
@@ -70,14 +70,15 @@ def run_checks(
 ) -> Report:
     """Run each check on a new subject; an exception of any kind is a finding.
 
-    A check that needs what this host lacks is ``unchecked``: a machine, a package, a model.
+    A check that needs what is not there is ``unchecked``: a machine, a package, a model, or an
+    environment that samples random actions.
     """
     for name in checks if names is None else names:
         try:
             checks[name](make_subject())
         except CheckFailedError as failure:
             report.findings.append(Finding(name, str(failure)))
-        except (NoMachineError, NotInstalledError) as error:
+        except (NoMachineError, NoRandomActionError, NotInstalledError) as error:
             report.unchecked.append(f"{name}: {error}")
         except Exception as error:  # noqa: BLE001 - any error is a finding
             report.findings.append(Finding(name, f"raised {type(error).__name__}: {error}"))

@@ -2,9 +2,7 @@
 
 import contextlib
 import shlex
-import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from pydantic import Field
@@ -52,12 +50,7 @@ class TrainKeys(TrainConfig):
 
 
 def _further(typed: Mapping[str, str]) -> Iterator[str]:
-    """Yield the words of the run to be continued, and the loss that the algorithm names.
-
-    Modules of the working directory can be imported: ``algo=my_module:MyAlgorithm``.
-    """
-    if (folder := str(Path.cwd())) not in sys.path:
-        sys.path.append(folder)
+    """Yield the words of the run to be continued, and the loss that the algorithm names."""
     recorded = {word.partition("=")[0].lstrip("+"): word for word in _words_of_run(typed)}
     yield from recorded.values()
     values = {key: word.partition("=")[2] for key, word in recorded.items()} | dict(typed)

@@ -126,7 +126,7 @@ class Grammar:
                 f"Environments are given twice: as {given}, and by env= or envs=. Choose one."
             )
         if len(ids) == 1 and not {"*", "?"} & set(ids[0]):
-            return [f"env={ids[0].replace(':', '/', 1)}", *others]
+            return [f"env={_option(ids[0])}", *others]
         return [f"envs={_in_grammar(ids)}", *others]
 
     def _read(self, words: Iterable[str]) -> list[Word]:
@@ -288,6 +288,13 @@ def _words_of_suite(ids: Sequence[str], values: Collection[str]) -> Iterator[str
         suite: Suite = default_registry().find(SUITES, one).make()
         for key, value in {"envs": list(suite.envs), **suite.settings}.items():
             yield f"{key}={_in_grammar(value)}"
+
+
+def _option(env_id: str) -> str:
+    """Return an id as an option of Hydra; in quotes if Hydra would not read the path of a file."""
+    if "/" not in env_id.partition(":")[0]:
+        return env_id.replace(":", "/", 1)
+    return env_id if parsed(f"env={env_id}") else _in_grammar(env_id)
 
 
 def _in_grammar(value: Any) -> str:

@@ -13,7 +13,6 @@ import functools
 import glob
 import json
 import re
-import sys
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -23,6 +22,7 @@ import pydantic
 
 from gem_core.config import parameter_types
 from gem_core.errors import GemError
+from gem_core.modules import is_imported
 from gem_core.plugins import default_registry
 from gem_core.secret import SecretParts
 from gem_core.specs import ENVS, Spec, load_entry_point
@@ -126,7 +126,7 @@ def _loaders(part_id: str) -> Iterator[Callable[[], Any]]:
         registry, is_pattern = default_registry(), not {"*", "?"}.isdisjoint(part_id)
         specs = [*registry.list(ENVS, part_id)] if is_pattern else registry.named(part_id)
     yield from (spec.load for spec in specs)
-    if not specs and part_id.partition(":")[0] in sys.modules:
+    if not specs and is_imported(part_id.rpartition(":")[0]):
         yield functools.partial(load_entry_point, part_id)
 
 
