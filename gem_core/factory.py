@@ -57,6 +57,11 @@ class EnvFactory:
             GemError: The environment, a tool or a wrapper cannot be made.
         """
         env: Env = self.spec.make()
+        if not (hasattr(env, "reset") and hasattr(env, "step")):
+            raise ConfigError(
+                f"{self.spec.kind} {self.spec.id!r}: {self.spec.entry_point} returned {env!r:.100}, "
+                f"which is not an environment."
+            )
         try:
             with contextlib.suppress(AttributeError):  # a read-only spec stays as it is
                 env.unwrapped.spec = self.spec

@@ -188,6 +188,8 @@ class Registry:
         return self._families[namespace]
 
     def _unknown_message(self, kind: Kind[Any], spec_id: str) -> str:
+        if kind.by_entry_point and is_file(file := spec_id.removesuffix(":")):
+            return f"Unknown {kind} {spec_id!r}. Name the class in the file too: '{file}:MyClass'."
         if kind == ENVS:  # a config path is the same id with a slash
             spec_id = spec_id.replace("/", ":", 1) if ":" not in spec_id else spec_id
         is_pattern = _is_pattern(spec_id)

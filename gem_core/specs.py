@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from gem_core.errors import (
+    ConfigError,
     EntryPointError,
     InvalidIdError,
     NotInstalledError,
@@ -181,11 +182,25 @@ class Spec:
         Raises:
             EntryPointError: The entry point cannot be loaded.
             UnknownKwargError: An argument that it does not accept; near names are suggested.
+            ConfigError: An argument is missing.
         """
         target = self.load()
         arguments = {**self.kwargs, **kwargs}
         check_kwargs(target, arguments, f"{self.kind} {self.id!r}")
-        return target(*given, **arguments)
+        try:
+            return target(*given, **arguments)
+        except TypeError:
+            self._check_complete(target, given, arguments)
+            raise
+
+    def _check_complete(
+        self, target: Callable[..., Any], given: tuple[Any, ...], arguments: dict[str, Any]
+    ) -> None:
+        """Raise ``ConfigError`` if an argument is missing."""
+        try:
+            inspect.signature(target).bind(*given, **arguments)
+        except TypeError as error:
+            raise ConfigError(f"{self.kind} {self.id!r} cannot be made: {error}.") from None
 
     def with_kwargs(self, **kwargs: Any) -> Self:
         """Return the same spec with some arguments replaced."""

@@ -177,6 +177,9 @@ class Chosen:
 
 def _placed(word: Word, kind: Kind[Any]) -> dict[str, Spec]:
     """Return the specs that a word chooses, by place; none for a choice that a sweep makes."""
+    if isinstance(word.value, list) and not kind.several:
+        several = " Several environments are envs=[A,B]." if word.key == "env" else ""
+        raise ConfigError(f"{word.key}= takes one {kind}; got {word}.{several}")
     specs = [default_registry().find(kind, one) for one in _ids(word)]
     if not kind.several or word.package is not None:
         return {word.package or word.key: specs[0]} if len(specs) == 1 else {}

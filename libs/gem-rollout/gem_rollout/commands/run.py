@@ -1,6 +1,7 @@
 """``gem-core run``: play episodes and print a table of results."""
 
 import functools
+import shlex
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -275,5 +276,5 @@ def _summarise(
             print_line(console, line, "red")
         return 1
     if not envs[0].startswith("mixture:"):
-        print_line(console, f"Next: gem-core play {envs[0]}", "dim")
+        print_line(console, f"Next: gem-core play {shlex.quote(envs[0])}", "dim")
     return 0

@@ -40,6 +40,14 @@ __all__ = ["Grammar", "alternatives"]
 _LONGEST_SHOWN = 500
 """Characters of a value that a message repeats."""
 _QUOTE = "needs quotes within the quotes of the shell:"
+_QUOTED = re.compile(
+    r"""(?P<quote>["'])(?P<text>(?:\\.|(?!(?P=quote)).)*)(?P=quote)(?P<colon>\s*:)?"""
+)
+"""A text in quotes, and the colon after it if it is a key."""
+_SPECIAL = re.compile(r"[\\()\[\]{}:=, \t]")
+"""The characters that Hydra reads in a key if there is a backslash before each."""
+_CUT = re.compile(r"(?P<rest>[\w.-]+):\s*(?P<weight>-?[\d.]+)")
+"""The rest of a key with a colon, and a number, which Hydra reads as one text."""
 _INTERPOLATION = re.compile(r"(\\*)\$\{")
 """The beginning of an interpolation of Hydra, with the backslashes before it."""
 
@@ -130,11 +138,12 @@ class Grammar:
         return [f"envs={_in_grammar(ids)}", *others]
 
     def _read(self, words: Iterable[str]) -> list[Word]:
-        read = [(word, parsed(word)) for word in words]
+        read = [(word, parsed(word) or parsed(_with_plain_keys(word))) for word in words]
         found = [one for _, one in read if one is not None]
         for word, one in read:
             if one is None:
                 raise self._unreadable(word, found)
+            _check_colons(one)
         return found
 
     def _with_further(self, words: list[Word]) -> list[Word]:
@@ -214,6 +223,9 @@ class Grammar:
             return ConfigError(
                 f"The value of {key!r} was not recorded, as it is secret. Give it again."
             )
+        if ":" in key:
+            place = key[: key.index(":")].rpartition(".")[0]
+            raise _colon(place, key.removeprefix(f"{place}."))
         chosen = Chosen({})
         with contextlib.suppress(GemError):
             chosen = Chosen.by([*others, *filter(None, [parsed(f"{key}=x")])], self.groups)
@@ -270,6 +282,28 @@ def _with_text_of_file(word: str) -> str:
         ) from error
     plain = _INTERPOLATION.sub(lambda found: found[1] * 2 + "\\${", text)
     return f"{key}={QuotedString(plain, Quote.double).with_quotes()}"
+
+
+def _with_plain_keys(word: str) -> str:
+    """Return a word in which the keys of mappings have no quotes, which Hydra does not read."""
+
+    def plain(found: re.Match[str]) -> str:
+        text, colon = found["text"], found["colon"]
+        return found[0] if colon is None else _SPECIAL.sub(r"\\\g<0>", text) + colon
+
+    return _QUOTED.sub(plain, word)
+
+
+def _check_colons(word: Word) -> None:
+    """Check that no key of a mapping was cut at a colon, as in ``{zeta:short: 0.5}``."""
+    for key, value in word.value.items() if isinstance(word.value, dict) else ():
+        if isinstance(value, str) and (found := _CUT.fullmatch(value)):
+            raise _colon(word.name, f"{key}:{found['rest']}", found["weight"])
+
+
+def _colon(place: str, key: str, value: str = "0.5") -> ConfigError:
+    typed_so = shlex.quote(f'{place}={{"{key}": {value}}}')
+    return ConfigError(f"The key {key!r} has a colon, so it {_QUOTE}\n  {typed_so}")
 
 
 def _words_of_suite(ids: Sequence[str], values: Collection[str]) -> Iterator[str]:
