@@ -44,6 +44,7 @@ _COMMANDS = {
     "list": "List what is installed",
     "show": "Show an environment: parameters, rewards, an observation",
     "play": "Play an environment in the terminal",
+    "new": "Write a plugin to begin with",
     "check": "Check environments or a plugin against the contract",
     "plugins": "Show the installed plugins and their problems",
 }

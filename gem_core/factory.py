@@ -59,8 +59,8 @@ class EnvFactory:
         env: Env = self.spec.make()
         if not (hasattr(env, "reset") and hasattr(env, "step")):
             raise ConfigError(
-                f"{self.spec.kind} {self.spec.id!r}: {self.spec.entry_point} returned {env!r:.100}, "
-                f"which is not an environment."
+                f"{self.spec.kind} {self.spec.id!r}: {self.spec.entry_point} returned "
+                f"{env!r:.100}, which is not an environment."
             )
         try:
             with contextlib.suppress(AttributeError):  # a read-only spec stays as it is

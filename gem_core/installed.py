@@ -12,7 +12,7 @@ from functools import partial
 from importlib.machinery import PathFinder
 from typing import NamedTuple
 
-__all__ = ["NAMESPACES", "Installed", "installed"]
+__all__ = ["NAMESPACES", "Installed", "installed", "normalized"]
 
 GROUP = "gem"
 NAMESPACES = "gem.namespaces"
@@ -74,17 +74,18 @@ def _in_folders() -> Iterator[tuple[str, Read]]:
         for entry in entries:
             if entry.endswith((".dist-info", ".egg-info")):
                 name = entry.rpartition(".")[0].partition("-")[0]
-                yield _normalized(name), partial(_read, os.path.join(folder, entry))
+                yield normalized(name), partial(_read, os.path.join(folder, entry))
 
 
 def _anywhere() -> Iterator[tuple[str, Read]]:
     from importlib import metadata  # noqa: PLC0415 - see above
 
     for one in metadata.distributions():
-        yield _normalized(one.name or ""), one.read_text
+        yield normalized(one.name or ""), one.read_text
 
 
-def _normalized(name: str) -> str:
+def normalized(name: str) -> str:
+    """Return the name of a distribution in the form in which installers compare names."""
     return name.lower().replace("-", "_").replace(".", "_")
 
 

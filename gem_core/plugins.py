@@ -22,7 +22,7 @@ import pluggy
 
 from gem_core import builtins, hookspecs
 from gem_core.errors import DuplicateIdError, PluginError
-from gem_core.installed import NAMESPACES, installed
+from gem_core.installed import NAMESPACES, installed, normalized
 from gem_core.lifetimes import Lock
 from gem_core.notices import notice_after
 from gem_core.registry import CORE, Registry
@@ -96,6 +96,15 @@ class Plugins:
                 self.statuses.append(PluginStatus(name, value, one.name, state))
                 for namespace in one.namespaces if is_selected else ():
                     self._owners.setdefault(namespace, set()).add(one.name)
+
+    def named(self, name: str) -> list[PluginStatus]:
+        """Return the plugin of a name, or those of the distribution ``name``; empty for neither."""
+        by_name = [status for status in self.statuses if status.name == name]
+        return by_name or [
+            status
+            for status in self.statuses
+            if normalized(status.distribution.partition(" ")[0]) == normalized(name)
+        ]
 
     def load(self, namespace: str = "") -> None:
         """Load the plugins of a namespace, or all of them if it is empty or nobody declares it."""

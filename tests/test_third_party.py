@@ -12,7 +12,8 @@ import pytest
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
-TEMPLATE = ROOT / "templates" / "gem-plugin"
+MORE = ROOT / "tests" / "distributions" / "acme_more"
+"""A tool and a wrapper."""
 
 USE = """
 import json
@@ -66,16 +67,13 @@ def stranger(tmp_path_factory):
     """A fresh virtual environment outside the checkout, with wheels of all three."""
     folder = tmp_path_factory.mktemp("stranger")
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "-o", folder]
-    for project in (ROOT, ROOT / "plugins" / "gem-games", TEMPLATE):
-        subprocess.run([*build, project], check=True, capture_output=True)
-    shutil.copytree(TEMPLATE / "tests", folder / "tests")
     venv.create(folder / "venv")
     python = folder / "venv" / "bin" / "python"
-    wheels = sorted(folder.glob("*.whl"))
-    assert len(wheels) == 3
     pip = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check"]
-    install = [*pip, "install", "-q", "--no-compile", "pytest", *wheels]
-    subprocess.run(install, check=True, capture_output=True)
+    install = [*pip, "install", "-q", "--no-compile"]
+    for project in (ROOT, ROOT / "plugins" / "gem-games"):
+        subprocess.run([*build, project], check=True, capture_output=True)
+    subprocess.run([*install, "pytest", *folder.glob("*.whl")], check=True, capture_output=True)
 
     def run(*command):
         done = subprocess.run(
@@ -85,6 +83,16 @@ def stranger(tmp_path_factory):
         return done.stdout
 
     run.folder = folder
+    run.said = run("-m", "gem_core", "new", "acme")
+    for file in MORE.glob("*.py"):
+        shutil.copy(file, folder / "acme" / "acme")
+    project = folder / "acme" / "pyproject.toml"
+    line = 'acme = "acme.plugin"\n'
+    text = project.read_text()
+    assert line in text
+    project.write_text(text.replace(line, f'{line}more = "acme.more"\n', 1))
+    subprocess.run([*build, folder / "acme"], check=True, capture_output=True)
+    subprocess.run([*install, *folder.glob("acme*.whl")], check=True, capture_output=True)
     return run
 
 
@@ -99,7 +107,7 @@ def test_the_environment_tool_and_wrapper_of_the_plugin_are_found_and_work(stran
 
 def test_the_command_line_lists_and_checks_the_environment(stranger):
     assert "acme:Echo-v0" in stranger("-m", "gem_core", "list", "acme:*")
-    assert "0 with problems" in stranger("-m", "gem_core", "check", "acme")
+    assert "2 checked, 0 with problems" in stranger("-m", "gem_core", "check", "acme")
 
 
 def test_hydra_composes_the_environment_with_its_tool_and_wrapper(stranger):
@@ -137,5 +145,12 @@ def test_a_command_of_a_library_is_answered_with_the_distribution_to_install(str
         stranger("-m", "gem_core", "run", "acme:Echo-v0")
 
 
-def test_the_tests_of_the_template_pass(stranger):
-    stranger("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
+def test_the_tests_that_new_writes_pass(stranger):
+    stranger("-m", "pytest", "-q", "-p", "no:cacheprovider", "acme/tests")
+
+
+def test_new_names_the_next_commands_and_overwrites_nothing(stranger):
+    assert "pip install --editable '.[dev]'" in stranger.said
+    assert "gem-core check acme\n" in stranger.said
+    with pytest.raises(AssertionError, match="There is a module 'acme' already"):
+        stranger("-m", "gem_core", "new", "acme")

@@ -10,6 +10,7 @@ from rich.progress import Progress
 from rich.text import Text
 
 from gem_core.console import Terminal
+from gem_core.errors import UnknownIdError, near_names
 from gem_core.notices import results_alone
 from gem_core.options import complete_envs, format_option, print_json
 from gem_core.plugins import default_registry, load_plugins
@@ -20,18 +21,30 @@ __all__ = ["command"]
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    names = [one.name for one in load_plugins().statuses if one.name.startswith(incomplete)]
+    names = [name for name in _plugin_names() if name.startswith(incomplete)]
     return [*map(CompletionItem, names), *complete_envs(ctx, param, incomplete)]
+
+
+def _plugin_names() -> list[str]:
+    """Return the names of plugins, and those of their distributions."""
+    statuses = load_plugins().statuses
+    names = [name for one in statuses for name in (one.name, one.distribution.partition(" ")[0])]
+    return list(dict.fromkeys(names))
 
 
 @click.command(
     epilog="\b\nExamples:\n"
     "  gem-core check game:Sudoku-v0-easy\n"
     "  gem-core check 'game:*' --format json\n"
-    "  gem-core check gem-games"
+    "  gem-core check gem-games\n"
+    "  gem-core check ./my_env.py:MyEnv"
 )
 @click.argument(
-    "targets", nargs=-1, required=True, metavar="ID|PATTERN|PLUGIN...", shell_complete=_complete
+    "targets",
+    nargs=-1,
+    required=True,
+    metavar="ID|PATTERN|DISTRIBUTION...",
+    shell_complete=_complete,
 )
 @click.option(
     "--episodes",
@@ -49,13 +62,13 @@ def command(targets: tuple[str, ...], episodes: int, form: str) -> None:
     reports: list[Report] = []
     specs: list[EnvSpec] = []
     for target in targets:
-        if target in {status.name for status in load_plugins().statuses}:
+        if load_plugins().named(target):
             with results_alone():
                 reports.append(check_plugin(target))
             source = reports[-1].subject
             specs += [s for s in default_registry().list(ENVS) if s.source == source]
         else:
-            specs += default_registry().matching(ENVS, target)
+            specs += _matching(target)
     with results_alone(), Progress(console=Terminal(stderr=True), transient=True) as progress:
         tracked = progress.track(specs, description="checking")
         reports += [check_env(spec, episodes=episodes) for spec in tracked]
@@ -69,6 +82,15 @@ def command(targets: tuple[str, ...], episodes: int, form: str) -> None:
             _print(console, report)
         console.print(f"\n{len(reports)} checked, {failed} with problems.")
     sys.exit(1 if failed else 0)
+
+
+def _matching(target: str) -> list[EnvSpec]:
+    try:
+        return default_registry().matching(ENVS, target)
+    except UnknownIdError:
+        if near := near_names(target, _plugin_names()):
+            raise UnknownIdError(f"There is no {target!r}.{near}") from None
+        raise
 
 
 def _plain(report: Report) -> dict[str, Any]:

@@ -19,7 +19,7 @@ def check_plugin(name: str) -> Report:
     says what could not be, and why. Its environments have their own check, ``check_env``.
 
     Args:
-        name: Name of its entry point, as ``gem-core plugins`` shows it.
+        name: Name of its entry point, as ``gem-core plugins`` shows it, or of its distribution.
 
     Returns:
         A report whose subject is the plugin's distribution.
@@ -28,15 +28,15 @@ def check_plugin(name: str) -> Report:
         PluginError: There is no plugin of this name.
     """
     plugins = load_plugins()
-    statuses = {status.name: status for status in plugins.statuses}
-    if name not in statuses:
+    statuses = plugins.named(name)
+    if not statuses:
+        names = {status.name for status in plugins.statuses}
         raise PluginError(
-            f"No plugin {name!r} is installed.{near_names(name, statuses)} "
+            f"No plugin {name!r} is installed.{near_names(name, names)} "
             f"'gem-core plugins' lists all of them."
         )
-    status = statuses[name]
-    report = Report(status.distribution)
-    report.findings += [Finding("load", problem) for problem in status.problems]
+    report = Report(statuses[0].distribution)
+    report.findings += [Finding("load", line) for status in statuses for line in status.problems]
     specs: list[Spec] = []
     for kind in plugins.registry.kinds():
         specs += [s for s in plugins.registry.list(kind) if s.source == report.subject]

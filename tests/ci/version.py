@@ -61,7 +61,8 @@ def write(version: str) -> None:
     for path in versioned():
         text = VERSION.sub(lambda match: _with(match, version), path.read_text("utf-8"), count=1)
         path.write_text(OURS.sub(needed, text))
-    for path in ROOT.glob("templates/*/pyproject.toml"):
+    templates = ROOT.glob("templates/*/pyproject.toml")
+    for path in (ROOT / "gem_core" / "template" / "pyproject.toml", *templates):
         path.write_text(OURS.sub(needed, path.read_text("utf-8")))
 
 
