@@ -191,7 +191,7 @@ class TestRecord:
                 error = trajectory.error
                 assert error is not None
                 assert (error["type"], error["boundary"]) == ("RewardError", "env")
-                assert "Pays returned" in error["message"]
+                assert "Pays.step returned" in error["message"]
                 assert type(reward).__name__ in error["message"]
                 assert not trajectory.turns
 
