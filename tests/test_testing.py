@@ -4,6 +4,7 @@ import random
 import subprocess
 import sys
 import textwrap
+from typing import ClassVar
 
 import pytest
 
@@ -163,6 +164,48 @@ def test_each_fault_is_found_by_its_check(env_class, check):
     assert check in findings(env_class)
 
 
+class Unsampled(Coin):
+    """Samples no actions."""
+
+    sample_random_action = BaseEnv.sample_random_action
+
+
+class UnsampledAndBad(UsesGlobalRandom):
+    """Has three more faults, which the missing method must not hide."""
+
+    sample_random_action = BaseEnv.sample_random_action
+    seen: ClassVar[list[str]] = []
+
+    def start(self):
+        self.seen.append("episode")
+        return super().start()[0], {"seen": len(self.seen)}
+
+    def step(self, action):
+        int(action or "0")
+        return Step("no", 0.0, True, False, {})
+
+
+@pytest.mark.parametrize("spec", [{}, {"oracle": None}, {"oracle": None, "examples": ("h", "t")}])
+def test_an_environment_that_samples_no_actions_passes_and_one_line_says_so(spec):
+    report = report_on(Unsampled, **spec)
+    assert report.findings == []
+    (line,) = report.unchecked
+    assert line.startswith("random_agent: Unsampled has no sample_random_action")
+
+
+def test_without_sampled_actions_all_other_faults_are_found():
+    report = report_on(UnsampledAndBad, oracle=None)
+    found = {finding.check for finding in report.findings}
+    assert {"determinism", "randomness", "snapshots", "odd_actions", "silent_agent"} <= found
+    assert [line.partition(":")[0] for line in report.unchecked] == ["random_agent"]
+
+
+@pytest.mark.parametrize("actions", [("h", "t"), ()])
+def test_examples_are_played_where_no_actions_are_sampled(actions):
+    report = report_on(Unsampled, oracle=None, examples=actions, checks=["variation"])
+    assert (report.facts["distinct starts of 20"] > 3) == bool(actions)
+
+
 def test_state_that_forks_share_is_found():
     assert "snapshots" in findings(ForgetsInSnapshots)
 
@@ -229,6 +272,11 @@ def test_faults_of_tools_are_found():
     found = {f.check for f in check_tool(TakesEverything, calls=calls).findings}
     assert {"foreign_actions", "calls"} <= found
     assert {f.check for f in check_tool(Fails, calls=calls).findings} == {"calls"}
+
+
+@pytest.mark.parametrize("name", ["gem_games", "Gem.Games", "gem-games"])
+def test_a_plugin_may_be_named_by_its_distribution(name):
+    assert check_plugin(name).subject.startswith("gem-games ")
 
 
 def test_an_unknown_plugin_gets_near_names():

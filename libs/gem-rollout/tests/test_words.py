@@ -153,6 +153,10 @@ WRONG = [
     (["seed=1,2"], ConfigError, r"seed has several values. Add -m to run once for each\.$"),
     (["agent=oracle,random"], ConfigError, r"for each, or write 'agent=\[oracle,random\]' for a l"),
     (["seed", "=", "3"], ConfigError, "without spaces around"),
+    (["env=[math:Sample,qa:Sample]"], ConfigError, r"env= takes one env.*are envs=\[A,B\]"),
+    (["env=math/Sample", "env.rewards={z:s: 0.5}"], ConfigError, r"'env.rewards=\{\"z:s\": 0.5\}'"),
+    (["env=math/Sample", "env.rewards.z:s=0.5"], ConfigError, r"'env.rewards=\{\"z:s\": 0.5\}'"),
+    (["./no_such.py:MyEnv"], UnknownIdError, "There is no file '.*no_such.py'"),
 ]
 
 
@@ -211,6 +215,13 @@ def test_an_error_repeats_no_value_that_may_be_secret(word, more):
     with pytest.raises((ConfigError, UnknownKwargError)) as caught:
         GRAMMAR.overrides([*more, word])
     assert "planted" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ['"z:s"', "'z:s'", r"z\:s"])
+def test_a_key_of_a_mapping_may_have_a_colon(key):
+    words = GRAMMAR.overrides(["env=math/Sample", f"env.rewards={{{key}: 0.5, a: 'b:c: 1'}}"])
+    read = OverridesParser.create().parse_override(words[-1])
+    assert read.value() == {"z:s": 0.5, "a": "b:c: 1"}
 
 
 def test_a_suite_gives_environments_and_the_settings_that_the_command_has():

@@ -85,7 +85,7 @@ def test_a_grader_is_an_id_a_place_a_mapping_or_a_function(mine, grader):
     [
         ("lenght", UnknownIdError, "Did you mean 'length'"),
         ("my_graders:brevty", EntryPointError, "'brevty'.*Did you mean 'brevity'"),
-        ("no_package:x", EntryPointError, "no module 'no_package'"),
+        ("no_package:x", UnknownIdError, "no module 'no_package'"),
         ({"id": "my_graders:brevity", "longst": 3}, UnknownKwargError, "longest"),
         ({"id": "my_graders:Brevity"}, ConfigError, "missing a required .*'longest'"),
         ({"longest": 3}, ConfigError, "'id'"),
