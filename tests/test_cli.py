@@ -35,7 +35,7 @@ def ok(*words, **options):
 
 def test_help_names_every_command_with_examples():
     shown = ok("--help")
-    for command in ("list", "show", "play", "run", "check", "plugins"):
+    for command in ("list", "show", "play", "run", "new", "check", "plugins"):
         assert f"\n  {command} " in shown
         assert "gem-core " + command in ok(command, "--help")
 
@@ -240,6 +240,13 @@ def test_a_game_can_be_played_over_a_pipe():
     assert "you guessed 5" in shown
     assert "You win" in shown
     assert "Return: 1" in shown
+
+
+def test_the_player_shows_its_help_again_without_a_turn():
+    shown = ok("play", GUESS, "--seed", "1", stdin=":help\n")
+    assert r"sent in \boxed{}" in shown
+    assert ":undo" in shown
+    assert "There is no command" not in shown
 
 
 def test_the_end_of_the_input_leaves_the_game():
@@ -544,6 +551,33 @@ def test_check_prints_its_measurements():
 
 
 @pytest.mark.slow
+def test_new_writes_a_plugin_with_its_name_filled_in(tmp_path):
+    done = gem("new", "tick-tack", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "cd tick-tack\n  pip install --editable '.[dev]'\n" in done.stdout
+    files = [one for one in (tmp_path / "tick-tack").rglob("*") if one.is_file()]
+    assert tmp_path / "tick-tack" / "tick_tack" / "echo.py" in files
+    assert not [one for one in files if "acme" in one.read_text() or "acme" in one.name]
+    again = gem("new", "tick-tack", cwd=tmp_path)
+    assert (again.returncode, "is there already" in again.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("Acme", "cannot be the name of a plugin"),
+        ("a/b", "cannot be the name of a plugin"),
+        ("class", "cannot be the name of a plugin"),
+        ("game", "There are environments game:... already"),
+        ("json", "There is a module 'json' already"),
+    ],
+)
+def test_new_refuses_names_that_are_taken_or_impossible(name, line, tmp_path):
+    done = gem("new", name, cwd=tmp_path)
+    assert (done.returncode, [*tmp_path.iterdir()]) == (1, [])
+    assert line in done.stderr
+
+
 def test_plugins_lists_plugins_and_whether_they_are_selected():
     """The variable is read when plugins are loaded, which each process does once."""
     assert "gem-games" in ok("plugins")

@@ -275,7 +275,7 @@ class TestErrors:
             (Walk, BadAct, "agent", "ValueError"),
             (Walk, LateBadAct, "agent", "ValueError"),
             (Walk, CancelledAct, "agent", "CancelledError"),
-            (Once, RandomAgent, "agent", "NotImplementedError"),
+            (Once, RandomAgent, "agent", "NoRandomActionError"),
         ],
     )
     def test_an_error_is_recorded_with_its_boundary_and_the_run_goes_on(
