@@ -162,7 +162,11 @@ class BaseEnv(SeededEnv, ABC):
         if seed is not None:
             self.seed(seed)
         self._ended = None
-        return then(self.start(**options), self._started)  # type: ignore[return-value]
+        first: Any = self.start(**options)
+        if type(first) is tuple and [*map(type, first)] == [str, dict]:
+            self._ended = False
+            return first
+        return then(first, self._started)  # type: ignore[return-value]
 
     def _started(self, first: Any) -> tuple[Observation, Info]:
         """Begin the episode, with what ``start`` returned."""
@@ -197,14 +201,17 @@ def _guard_step(step: Callable[[Any, Action], Any]) -> Callable[[Any, Action], A
         if type(result) is Step:
             observation, reward, terminated, truncated, info = result
             if (
-                truncated is False
-                and (terminated is False or terminated is True)
+                type(observation) is str
                 and type(reward) is float
                 and reward - reward == 0.0  # finite
-                and type(observation) is str
+                and (
+                    (truncated is False and (terminated is False or terminated is True))
+                    or (truncated is True and terminated is False)
+                )
                 and type(info) is dict
             ):
-                self._ended = terminated  # a subclass may go on where its base would have ended
+                # A subclass may go on where its base would have ended.
+                self._ended = terminated or truncated
                 return result
         return then(result, functools.partial(_taken, self))
 

@@ -279,7 +279,7 @@ def _patterns(pattern: str, ids: Sequence[str]) -> list[str]:
 
 def _spellings(spec_id: str) -> list[str]:
     """Return an id; for a config path, also the id that it stands for."""
-    is_path = "/" in spec_id and ":" not in spec_id
+    is_path = "/" in spec_id.partition(":")[0] and not is_file(spec_id.rpartition(":")[0])
     return [spec_id, spec_id.replace("/", ":", 1)] if is_path else [spec_id]
 
 
