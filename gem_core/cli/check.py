@@ -88,7 +88,7 @@ def _matching(target: str) -> list[EnvSpec]:
     try:
         return default_registry().matching(ENVS, target)
     except UnknownIdError:
-        if near := near_names(target, _plugin_names()):
+        if ":" not in target and (near := near_names(target, _plugin_names())):
             raise UnknownIdError(f"There is no {target!r}.{near}") from None
         raise
 
