@@ -118,7 +118,7 @@ def _extras(name: str) -> Iterator[tuple[str, "Requirement"]]:
 
     try:
         found = metadata.distribution(name)
-    except metadata.PackageNotFoundError:
+    except (metadata.PackageNotFoundError, ValueError):  # ValueError: the name is empty
         return
     extras = found.metadata.get_all("Provides-Extra") or []
     for line in found.requires or ():
