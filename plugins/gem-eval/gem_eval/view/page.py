@@ -30,6 +30,7 @@ MEDIA_TYPES = {
 _LARGEST_SAFE_INTEGER = 2**53 - 1
 _MOST_ENVS = 30
 _IMPORT = re.compile(r'^import\s[^;]*?from "\./(?P<module>[\w-]+\.js)";\n', re.MULTILINE)
+_STYLE = re.compile(r'<link rel="stylesheet" href="(?P<name>[\w-]+\.css)">')
 _EXPORT = re.compile(r"^export (?=const|let|function|async|class)", re.MULTILINE)
 
 
@@ -78,16 +79,17 @@ def one_file(store: Store, most: int, write: Callable[[bytes], object]) -> int:
         most: The largest number of episodes.
         write: Called with the parts of the file, in order.
     """
-    style = _text("style.css")
+    page = _text("index.html")
+    styles = [_text(match["name"]) for match in _STYLE.finditer(page)]
+    allowed = " ".join(f"'sha256-{_digest(style)}'" for style in styles)
     script = _bundle("main.js")
     policy = (
-        f"default-src 'none'; script-src 'sha256-{_digest(script)}'; "
-        f"style-src 'sha256-{_digest(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src 'sha256-{_digest(script)}'; style-src {allowed}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    page = _text("index.html")
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
     page = page.replace("<head>", f"<head>\n{head}", 1)
-    page = page.replace('<link rel="stylesheet" href="style.css">', f"<style>{style}</style>", 1)
+    page = _STYLE.sub(lambda match: f"<style>{_text(match['name'])}</style>", page)
     before, _, after = page.partition('<script type="module" src="main.js"></script>')
     write(before.encode())
     count = _write_data(store, most, write)
