@@ -1,0 +1,3 @@
+import { drawBoards } from "./board.js";
+
+drawBoards();
