@@ -18,7 +18,16 @@ import yaml
 from gem_core.plugins import default_registry
 from gem_core.specs import COMMANDS, ENVS, FAMILIES, AgentSpec
 
-__all__ = ["LIBRARIES", "PLUGINS", "index_page", "names_of", "navigation", "page_of", "pages", "public"]
+__all__ = [
+    "LIBRARIES",
+    "PLUGINS",
+    "index_page",
+    "names_of",
+    "navigation",
+    "page_of",
+    "pages",
+    "public",
+]
 
 API = Path(__file__).parent / "reference"
 INDEX = """\
@@ -134,6 +143,7 @@ def navigation() -> list[dict[str, Any]]:
     ]
 
 
+@functools.cache
 def pages() -> list[Path]:
     """Return the pages of the API: each is about the modules that it names at its top."""
     order = [package.partition(".")[0] for package in (*LIBRARIES, *PLUGINS)]
@@ -148,13 +158,17 @@ def names_of(page: Path) -> list[str]:
 
 def page_of(place: str) -> Path:
     """Return the page about a name: the one that names its module, or the next above it."""
-    modules = {module: page for page in pages() for module in _parts(page)[0]["modules"]}
     above = place
     while "." in above:
         above = above.rpartition(".")[0]
-        if above in modules:
-            return modules[above]
+        if above in _pages_by_module():
+            return _pages_by_module()[above]
     raise LookupError(f"{place} is public: name its module at the top of a page of {API}.")
+
+
+@functools.cache
+def _pages_by_module() -> dict[str, Path]:
+    return {module: page for page in pages() for module in _parts(page)[0]["modules"]}
 
 
 @functools.cache

@@ -23,16 +23,18 @@ def families() -> str:
     for spec in find_envs("*"):
         specs.setdefault(spec.namespace, []).append(spec)
     shown = [name for name in FAMILIES if name in specs]
-    cards = [line for name in [*shown, *sorted({*specs} - {*shown})] for line in _card(name, specs[name])]
-    return "\n".join(['<div class="families">', *cards, "</div>"])
+    names = [*shown, *sorted({*specs} - {*shown})]
+    cards = [line for name in names for line in _card(name, specs[name])]
+    return "\n".join(['<div class="families" markdown="1">\n', *cards, "</div>"])
 
 
 def _card(name: str, specs: list[EnvSpec]) -> Iterator[str]:
     teaches, _ = Counter(spec.metadata.get("teaches", "") for spec in specs).most_common(1)[0]
     ids = ", ".join(spec.id.partition(":")[2] for spec in specs)
+    told = ids if len(specs) > 1 else specs[0].description
     yield '<div class="family" markdown="1">\n'
     yield f"[`{name}:`]({PAGES[name]}) {len(specs)} environment{'s' * (len(specs) > 1)}\n"
-    yield picture(FAMILIES[name]) if name in FAMILIES else f'<pre class="turns">{ids}</pre>'
+    yield picture(FAMILIES[name]) if name in FAMILIES else f'<pre class="turns">{told}</pre>'
     yield f"\n{teaches}\n\n</div>"
 
 
@@ -40,6 +42,13 @@ def citation() -> dict[str, Any]:
     """Return what CITATION.cff says."""
     facts: dict[str, Any] = yaml.safe_load(CITATION.read_text("utf-8"))
     return facts
+
+
+def _version() -> str:
+    facts = citation()
+    places = [f"[repository]({facts['repository-code']})"] if "repository-code" in facts else []
+    places += ["[changelog](../CHANGELOG.md)", "[contributing](../CONTRIBUTING.md)"]
+    return f"Version {version('gem-core')}, {facts['license']}: {', '.join(places)}."
 
 
 def _bibtex() -> str:
@@ -51,5 +60,5 @@ def _bibtex() -> str:
     return "\n".join(["```bibtex", "@software{gem_core,", *lines, "}", "```"])
 
 
-PARTS = {"families": families, "version": lambda: version("gem-core"), "citation": _bibtex}
+PARTS = {"families": families, "version": _version, "citation": _bibtex}
 """What takes the place of ``<!-- NAME -->``."""

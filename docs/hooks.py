@@ -14,10 +14,10 @@ from typing import Any
 from api_pages import index_page, names_of, navigation, pages
 from command_pages import commands_page
 from home_page import PARTS, citation
-from pictures import figures
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from pictures import figures
 
 ROOT = Path(__file__).parents[1]
 VIEWER = ROOT / "plugins" / "gem-eval" / "gem_eval" / "view" / "static"

@@ -54,7 +54,9 @@ SCENES = {
     "game:GuessTheNumber-v0": Scene(task=NOTHING),
     "game:Mastermind-v0": Scene(task=NOTHING),
     "game:WikiGame-v0-easy": Scene(task=r"(?:Start|Target) page: .*\n?"),
-    "logic:Sample": Scene(options={"prompt": None}, task=r"\A(?:.*\n){2}|If the .*\n|Statement: .*"),
+    "logic:Sample": Scene(
+        options={"prompt": None}, task=r"\A(?:.*\n){2}|If the .*\n|Statement: .*"
+    ),
     "math:Sample": Scene(seed=21),
     "mcp:Sample": Scene(turns=2, task=NOTHING),
     "qa:Sample": Scene(seed=13, options={"prompt": None}),
