@@ -30,11 +30,6 @@ __all__ = [
 ]
 
 API = Path(__file__).parent / "reference"
-INDEX = """\
-# Python API
-
-Each page has an example, and all public names of a few modules with their signatures.
-"""
 
 LIBRARIES = {
     "gem_core": (
@@ -98,7 +93,13 @@ PLUGINS = {
         "gem_agents.template_checks",
         "gem_agents.testing.endpoint_server",
     ),
-    "gem_eval": ("gem_eval.compare", "gem_eval.metrics", "gem_eval.paired", "gem_eval.statistics"),
+    "gem_eval": (
+        "gem_eval.compare",
+        "gem_eval.episodes",
+        "gem_eval.metrics",
+        "gem_eval.paired",
+        "gem_eval.statistics",
+    ),
     "gem_train": (
         "gem_train.algorithm",
         "gem_train.batch",
@@ -122,8 +123,7 @@ PLUGINS = {
 
 
 def index_page() -> Iterator[str]:
-    """Yield the page that lists the pages of the API."""
-    yield INDEX
+    """Yield a table of the pages of each package."""
     for package, written in groupby(pages(), key=lambda page: page.parent):
         yield f"## {package.name}\n\n| page | what it is about | names |\n|---|---|---|"
         for page in written:

@@ -86,6 +86,8 @@ def _generated(match: re.Match[str]) -> str:
     name, words = match.groups()
     if name == "pictures":
         return figures(words)
+    if name == "api":
+        return "\n".join(index_page())
     return PARTS[name]() if name in PARTS else match[0]
 
 
@@ -124,6 +126,5 @@ def _linked(files: Files) -> set[Path]:
 
 GENERATED: dict[str, Callable[[], Iterator[str]]] = {
     "reference/commands.md": commands_page,
-    "reference/api.md": index_page,
 }
 """The pages that are generated, by their place."""
