@@ -1,16 +1,35 @@
-"""Writes the pages of the Python API: what mkdocstrings is to show, and in which order."""
+"""The pages of the Python API: which names each documents.
+
+``docs/reference/PACKAGE/PAGE.md`` names its modules at its top, says what they are for, and has an
+example. The site adds the public names of these modules and of those below them.
+"""
 
 import ast
 import functools
 import importlib.util
+import re
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from gem_core.plugins import default_registry
 from gem_core.specs import COMMANDS, ENVS, FAMILIES, AgentSpec
 
-__all__ = ["LIBRARIES", "PLUGINS", "api_page", "places", "plugins_page", "registered"]
+__all__ = [
+    "LIBRARIES",
+    "PLUGINS",
+    "index_page",
+    "names_of",
+    "navigation",
+    "page_of",
+    "pages",
+    "public",
+]
+
+API = Path(__file__).parent / "reference"
 
 LIBRARIES = {
     "gem_core": (
@@ -74,7 +93,13 @@ PLUGINS = {
         "gem_agents.template_checks",
         "gem_agents.testing.endpoint_server",
     ),
-    "gem_eval": ("gem_eval.compare", "gem_eval.metrics", "gem_eval.paired", "gem_eval.statistics"),
+    "gem_eval": (
+        "gem_eval.compare",
+        "gem_eval.episodes",
+        "gem_eval.metrics",
+        "gem_eval.paired",
+        "gem_eval.statistics",
+    ),
     "gem_train": (
         "gem_train.algorithm",
         "gem_train.batch",
@@ -97,24 +122,74 @@ PLUGINS = {
 """Plugins with an API: their ``__all__``, these modules, and whatever they register."""
 
 
-def api_page() -> Iterator[str]:
-    """Yield the page of the core and the libraries."""
-    yield "# Python API\n\nThe plugins have [a page of their own](api-plugins.md).\n"
-    yield from _packages(LIBRARIES)
+def index_page() -> Iterator[str]:
+    """Yield a table of the pages of each package."""
+    for package, written in groupby(pages(), key=lambda page: page.parent):
+        yield f"## {package.name}\n\n| page | what it is about | names |\n|---|---|---|"
+        for page in written:
+            _, text = _parts(page)
+            title, about = re.findall(r"^# (.*)\n\n((?:.+\n)+)", text, re.MULTILINE)[0]
+            about = re.split(r"(?<=\.)\s", about.replace("\n", " "))[0]
+            names = ", ".join(f"`{place.rpartition('.')[2]}`" for place in names_of(page))
+            yield f"| [{title}]({page.relative_to(API).as_posix()}) | {about} | {names} |"
+        yield ""
 
 
-def plugins_page() -> Iterator[str]:
-    """Yield the page of the plugins."""
-    yield "# Python API of the plugins\n\nThe core and the libraries: [Python API](api.md).\n"
-    yield from _packages(PLUGINS)
+def navigation() -> list[dict[str, Any]]:
+    """Return the pages of the API for the navigation, by package."""
+    return [
+        {package.name: [page.relative_to(API.parent).as_posix() for page in written]}
+        for package, written in groupby(pages(), key=lambda page: page.parent)
+    ]
 
 
-def _packages(packages: dict[str, tuple[str, ...]]) -> Iterator[str]:
-    for package, modules in packages.items():
-        yield f"## {package}\n"
-        found = [place for module in (package, *modules) for place in places(module)]
-        for place in dict.fromkeys([*found, *registered(package)]):
-            yield f"::: {place}\n"
+@functools.cache
+def pages() -> list[Path]:
+    """Return the pages of the API: each is about the modules that it names at its top."""
+    order = [package.partition(".")[0] for package in (*LIBRARIES, *PLUGINS)]
+    found = sorted(API.glob("*/*.md"))
+    return sorted(found, key=lambda page: order.index(page.parent.name))
+
+
+def names_of(page: Path) -> list[str]:
+    """Return the places of the names that a page documents, by module and name."""
+    return [place for place in public() if page_of(place) == page]
+
+
+def page_of(place: str) -> Path:
+    """Return the page about a name: the one that names its module, or the next above it."""
+    above = place
+    while "." in above:
+        above = above.rpartition(".")[0]
+        if above in _pages_by_module():
+            return _pages_by_module()[above]
+    raise LookupError(f"{place} is public: name its module at the top of a page of {API}.")
+
+
+@functools.cache
+def _pages_by_module() -> dict[str, Path]:
+    return {module: page for page in pages() for module in _parts(page)[0]["modules"]}
+
+
+@functools.cache
+def public() -> list[str]:
+    """Return the place of every public name."""
+    found = [
+        place
+        for package, modules in {**LIBRARIES, **PLUGINS}.items()
+        for place in [
+            *(one for module in (package, *modules) for one in places(module)),
+            *registered(package),
+        ]
+    ]
+    return list(dict.fromkeys(found))
+
+
+@functools.cache
+def _parts(page: Path) -> tuple[dict[str, Any], str]:
+    """Return what stands at the top of a page, and its text."""
+    _, head, text = page.read_text("utf-8").split("---\n", 2)
+    return yaml.safe_load(head), text
 
 
 def places(module: str) -> list[str]:

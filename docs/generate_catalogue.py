@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from measure import read_scores
+from pictures import FAMILIES
 
 from gem_core import EnvSpec, find_envs
 from gem_tasks.dataset_spec import LICENSE_ON_PAGE
@@ -80,6 +81,8 @@ def _family(name: str, group: Levels) -> Iterator[str]:
     """Yield a table for each kind of environment in a family."""
     if name in PAGES:
         yield f"[More about these environments]({PAGES[name]}).\n"
+    if name in FAMILIES:
+        yield f"<!-- pictures: {' '.join(_shown_in(name, group))} -->\n"
     kinds: dict[tuple[str, ...], Levels] = {}
     for spec in group:
         facts = (spec.metadata.get("teaches", ""), spec.metadata.get("score", ""))
@@ -87,6 +90,13 @@ def _family(name: str, group: Levels) -> Iterator[str]:
     for position, kind in enumerate(kinds.values()):
         yield from [""] * bool(position)
         yield from _kind(kind) if name not in LISTED else _introduction(kind)
+
+
+def _shown_in(name: str, group: Levels) -> list[str]:
+    """Return the ids whose pictures the site shows: one of each game, one of another family."""
+    if name != "game":
+        return [FAMILIES[name]]
+    return [next(levels).id for _, levels in groupby(group, lambda spec: spec.entry_point)]
 
 
 def _kind(group: Levels) -> Iterator[str]:

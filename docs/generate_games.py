@@ -1,7 +1,7 @@
 """Generates docs/games.md from the registry: rules, levels, and measured returns.
 
-Usage: ``python docs/generate_games.py [--output FILE]`` (``make docs``). ``docs/measure.py``
-measures the figures.
+The site shows a picture of each game. Usage: ``python docs/generate_games.py [--output FILE]``
+(``make docs``). ``docs/measure.py`` measures the figures.
 """
 
 import argparse
@@ -44,6 +44,7 @@ def _sections(specs: list[EnvSpec]) -> Iterator[str]:
         target = levels[0].load()
         yield f"## {target.__name__.removesuffix('Env')}\n"
         yield _rules(inspect.getdoc(target) or "")
+        yield f"<!-- pictures: {levels[0].id} -->\n"
         yield from _table(levels)
 
 

@@ -1,30 +1,49 @@
-"""What MkDocs builds beside the pages of docs/: the API, the commands, and links.
+"""What MkDocs builds beside the pages of docs/: the API, the commands, pictures, and links.
 
 ``make site`` builds the site. Pages link to files of the repository as GitHub shows them. Links to
 Markdown files outside of docs/ become links to a copy of the page, links to other files plain text.
 """
 
+import html
 import posixpath
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from api_pages import api_page, plugins_page
+from api_pages import index_page, names_of, navigation, pages
 from command_pages import commands_page
+from home_page import PARTS, citation
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from pictures import figures
 
 ROOT = Path(__file__).parents[1]
+VIEWER = ROOT / "plugins" / "gem-eval" / "gem_eval" / "view" / "static"
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
 BLOCK = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+MARK = re.compile(r"^<!-- (\w+)(?:: (.*))? -->$", re.MULTILINE)
+CONSOLE = re.compile(r'(<div class="language-console highlight")(>.*?</div>)', re.DOTALL)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Add the repository, if there is an address, and the pages of the API to the navigation."""
+    config.repo_url = citation().get("repository-code", "")
+    for section in config.nav or []:
+        for entries in section.values():
+            for entry in entries:
+                if isinstance(entry, dict) and "Python API" in entry:
+                    entry["Python API"] += navigation()
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages, and copies of pages outside of docs/ that a page links to."""
     for path, make in GENERATED.items():
         files.append(File.generated(config, path, content="\n".join(make()) + "\n"))
+    for name in ("board.css", "board.js"):
+        files.append(File.generated(config, f"assets/{name}", abs_src_path=str(VIEWER / name)))
     for source in sorted(_linked(files)):
         place = f"repository/{source.relative_to(ROOT)}"
         files.append(File.generated(config, place, abs_src_path=str(source)))
@@ -32,8 +51,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(text: str, page: Page, files: Files, **_: Any) -> str:
-    """Make links relative to the site."""
+    """Put in what is generated, and make links relative to the site."""
     here = page.file.src_uri
+    text = MARK.sub(_generated, text)
+    if _source(here) in pages():
+        text += "".join(f"\n::: {place}\n" for place in names_of(_source(here)))
 
     def linked(match: re.Match[str]) -> str:
         mark, words, target, anchor = match.groups()
@@ -47,6 +69,26 @@ def on_page_markdown(text: str, page: Page, files: Files, **_: Any) -> str:
     parts = BLOCK.split(text)
     parts[::2] = [LINK.sub(linked, part) for part in parts[::2]]
     return "".join(parts)
+
+
+def on_page_content(text: str, **_: Any) -> str:
+    """Let the buttons of console blocks copy the commands alone, without what they print."""
+    return CONSOLE.sub(_copied, text)
+
+
+def _copied(match: re.Match[str]) -> str:
+    lines = html.unescape(re.sub(r"<[^>]*>", "", match[2][1:])).splitlines()
+    commands = "\n".join(line[2:] for line in lines if line.startswith("$ "))
+    return f'{match[1]} data-copy="{html.escape(commands)}"{match[2]}'
+
+
+def _generated(match: re.Match[str]) -> str:
+    name, words = match.groups()
+    if name == "pictures":
+        return figures(words)
+    if name == "api":
+        return "\n".join(index_page())
+    return PARTS[name]() if name in PARTS else match[0]
 
 
 def _source(uri: str) -> Path:
@@ -84,7 +126,5 @@ def _linked(files: Files) -> set[Path]:
 
 GENERATED: dict[str, Callable[[], Iterator[str]]] = {
     "reference/commands.md": commands_page,
-    "reference/api.md": api_page,
-    "reference/api-plugins.md": plugins_page,
 }
 """The pages that are generated, by their place."""

@@ -118,9 +118,7 @@ def test_the_page_has_the_content_of_a_run(tmp_path: Path) -> None:
     assert set(metrics["rows"][0]["success"]) == set(EXAMPLES[1])
 
 
-API = {
-    line.rpartition(".")[2].strip() for line in (*api_pages.api_page(), *api_pages.plugins_page())
-}
+API = {place.rpartition(".")[2] for place in api_pages.public()}
 IMPORT = re.compile(r"^from (gem_[\w.]+) import ([\w, ]+)$", re.MULTILINE)
 COMMANDS = dict(command_pages.all_commands())
 
@@ -130,6 +128,10 @@ def test_every_public_name_of_a_package_is_on_a_page_of_the_api(package: str) ->
     module = importlib.import_module(package)
     public = {name for name in getattr(module, "__all__", ()) if not name.startswith("__")}
     assert public - API == set()
+
+
+def test_every_public_name_is_on_one_page_and_every_page_has_names() -> None:
+    assert {api_pages.page_of(place) for place in api_pages.public()} == {*api_pages.pages()}
 
 
 def test_everything_that_a_page_imports_is_on_a_page_of_the_api() -> None:
