@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     )
     from gem_core.tool import BaseTool, Function, Tool, ToolCall, ToolResult
 
-__version__ = "0.1.0"
+__version__ = "0.1.0rc1"
 
 _MODULES = {
     "agent": ("Agent", "BaseAgent", "Reply"),
