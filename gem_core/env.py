@@ -237,8 +237,6 @@ def _taken(env: BaseEnv, result: Any) -> Step:
             f"that reached its own end is terminated, one that was cut off is truncated."
         )
     env._ended = terminated or truncated  # noqa: SLF001 - its own guard
-    if type(reward) is float and reward - reward == 0.0 and type(result) is Step:
-        return result
     return Step(observation, checked_reward(reward, env), terminated, truncated, info)
 
 

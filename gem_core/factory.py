@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gem_core.calls import CallFormat
-from gem_core.env import Env
+from gem_core.env import BaseEnv, Env, Wrapper
 from gem_core.errors import ConfigError
 from gem_core.optional import seeded
 from gem_core.resolve import configured, resolve
@@ -57,10 +57,11 @@ class EnvFactory:
             GemError: The environment, a tool or a wrapper cannot be made.
         """
         env: Env = self.spec.make()
-        if not (hasattr(env, "reset") and hasattr(env, "step")):
+        if not isinstance(env, BaseEnv | Wrapper | Env):
             raise ConfigError(
-                f"{self.spec.kind} {self.spec.id!r}: {self.spec.entry_point} returned "
-                f"{env!r:.100}, which is not an environment."
+                f"{self.spec.kind} {self.spec.id!r}: {self.spec.entry_point} returned an "
+                f"object of the class {type(env).__name__}, which is not an environment; derive "
+                f"it from gem_core.BaseEnv."
             )
         try:
             with contextlib.suppress(AttributeError):  # a read-only spec stays as it is

@@ -414,7 +414,7 @@ def load_entry_point(entry_point: str) -> Any:
         raise EntryPointError(message) from error
     except (EntryPointError, NotInstalledError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script ends the program
         raise EntryPointError(
             f"Entry point {entry_point!r}: importing {module_name!r} raised "
             f"{type(error).__name__}: {error}{place_of(error)}"

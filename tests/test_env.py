@@ -299,11 +299,12 @@ class TestEpisodes:
 
     def test_numpy_scalars_become_plain_values(self) -> None:
         numpy = pytest.importorskip("numpy")
-        env = Scripted(Step("on", numpy.float32(0.5), numpy.bool_(True), numpy.bool_(False), {}))
-        env.reset()
-        step = env.step("a")
-        assert step == ("on", 0.5, True, False, {})
-        assert [*map(type, step)] == [str, float, bool, bool, dict]
+        for reward in (numpy.float32(0.5), 0.5):
+            env = Scripted(Step("on", reward, numpy.bool_(True), numpy.bool_(False), {}))
+            env.reset()
+            step = env.step("a")
+            assert step == ("on", 0.5, True, False, {})
+            assert [*map(type, step)] == [str, float, bool, bool, dict]
 
     def test_a_subclass_may_lift_the_end_that_its_base_returned(self) -> None:
         class Endless(Walk):

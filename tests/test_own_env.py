@@ -47,6 +47,14 @@ def broken():
     return 3
 
 
+class Bare:
+    def reset(self, seed=None):
+        return "", {{}}
+
+    def step(self, action):
+        return "", 0.0, True, False, {{}}
+
+
 class Half(BaseEnv):
     def start(self):
         return "", {{}}
@@ -140,7 +148,8 @@ def test_several_and_mixtures_may_have_it(own):
         ("NUMBER", "is int, not a class or function"),
         ("Throw", "Throw is not an environment; derive it from gem_core.BaseEnv"),
         ("Half", "Half has no method step"),
-        ("broken", "returned 3, which is not an environment"),
+        ("broken", "class int, which is not an environment"),
+        ("Bare", "class Bare, which is not an environment; derive it from gem_core.BaseEnv"),
     ],
 )
 def test_what_is_no_environment_is_one_clear_line(here, attribute, message):
@@ -174,7 +183,17 @@ def test_why_a_file_cannot_be_imported_is_told(here, tmp_path):
     (tmp_path / f"{here}_broken.py").write_text("\nx = undefined\n")
     with pytest.raises(EntryPointError, match=rf"NameError: .*\({here}_broken.py, line 2\)"):
         gem_core.make(f"./{here}_broken.py:Env")
+    (tmp_path / f"{here}_script.py").write_text("import sys\nsys.exit(0)\n")
+    with pytest.raises(EntryPointError, match=rf"SystemExit: 0 \({here}_script.py, line 2\)"):
+        gem_core.make(f"./{here}_script.py:Env")
     (tmp_path / "json.py").write_text("")
     with pytest.raises(EntryPointError, match="the name 'json' belongs to another module"):
         gem_core.make("./json.py:Env")
     assert str(tmp_path) == sys.path[-1]
+
+
+def test_check_prints_what_several_checks_found_once(here):
+    done = gem("check", f"./{here}.py:broken")
+    assert done.returncode == 1
+    assert done.stdout.count("class int") == 1
+    assert "construction, types, determinism" in done.stdout

@@ -107,7 +107,10 @@ def _print(console: Console, report: Report) -> None:
     mark = Text("ok  ", "green") if report.ok else Text("FAIL", "red")
     facts = ", ".join(f"{name} {value}" for name, value in report.facts.items())
     console.print(mark, report.subject, Text(f" {facts}", "dim"))
+    checks: dict[str, list[str]] = {}
     for finding in report.findings:
-        console.print(f"       {finding.check}: {finding.message}")
+        checks.setdefault(finding.message, []).append(finding.check)
+    for message, names in checks.items():
+        console.print(f"       {', '.join(names)}: {message}")
     for unchecked in report.unchecked:
         console.print(f"       not checked: {unchecked}")
