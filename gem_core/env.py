@@ -248,7 +248,10 @@ def _flag(env: BaseEnv, name: str, value: Any) -> bool:
 
 def _check(env: BaseEnv, method: str, observation: Any, info: Any) -> None:
     """Check the types of an observation and an info."""
-    if not isinstance(observation, str | dict):
+    has_text = isinstance(observation, dict) and any(
+        isinstance(value, str) for value in observation.values()
+    )
+    if not (isinstance(observation, str) or has_text):
         expected = "text, or a dict that contains a text"
         raise _wrong(env, method, observation, expected, "observation=")
     if not isinstance(info, dict):

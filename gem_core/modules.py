@@ -5,6 +5,7 @@ belongs to a package. The folder that this needs is added to the end of ``sys.pa
 beside the file are found, and workers find all of them.
 """
 
+import hashlib
 import importlib
 import os
 import re
@@ -24,6 +25,7 @@ __all__ = [
     "is_imported",
     "missing",
     "place_of",
+    "source_of",
 ]
 
 NOTICE_SECONDS = 10.0
@@ -106,6 +108,16 @@ def place_of(error: BaseException) -> str:
     while trace.tb_next is not None:
         trace = trace.tb_next
     return f" ({os.path.basename(trace.tb_frame.f_code.co_filename)}, line {trace.tb_lineno})"
+
+
+def source_of(entry_point: str) -> dict[str, str]:
+    """Return the ``file`` of an entry point's module, and its ``sha256``; empty if it has none."""
+    module = entry_point.rpartition(":")[0]
+    path = _path(module) if is_file(module) else getattr(sys.modules.get(module), "__file__", None)
+    if path is None or not os.path.isfile(path):
+        return {}
+    with open(path, "rb") as file:
+        return {"file": path, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
 
 def _path(module: str) -> str:

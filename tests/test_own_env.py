@@ -11,6 +11,7 @@ from cli import gem
 import gem_core
 from gem_core.errors import EntryPointError, UnknownIdError
 from gem_core.testing import check_env
+from gem_rollout.records.runs import Run
 
 DICE = '''
 from dataclasses import dataclass
@@ -197,3 +198,36 @@ def test_check_prints_what_several_checks_found_once(here):
     assert done.returncode == 1
     assert done.stdout.count("class int") == 1
     assert "construction, types, determinism" in done.stdout
+
+
+COIN = """
+from gem_core import BaseEnv, Step
+
+
+class CoinEnv(BaseEnv):
+    def start(self):
+        return "Heads or tails?", {}
+
+    def step(self, action):
+        return Step("It was heads.", 0.0, True, False, {})
+"""
+
+
+@pytest.mark.slow
+def test_a_run_is_not_continued_and_compared_silently_with_another_environment(tmp_path):
+    """The id is the same, the file is another one or has changed."""
+    file = tmp_path / "tossed_coin.py"
+    file.write_text(COIN)
+    words = ["eval", "./tossed_coin.py:CoinEnv", "agent=silent", "out=run"]
+    assert gem(*words, "episodes=2", cwd=tmp_path).returncode == 0
+    assert gem(*words, "episodes=3", "resume=true", cwd=tmp_path).returncode == 0
+    file.write_text(COIN.replace("Heads or tails?", "Tails or heads?"))
+    for command in ("eval", "run"):
+        done = gem(command, *words[1:], "episodes=4", "resume=true", cwd=tmp_path)
+        assert done.returncode == 1
+        assert f"{file} was changed" in done.stderr
+    assert len(list(Run.open(tmp_path / "run").trajectories())) == 3
+    assert gem(*words, "episodes=3", "out=other", cwd=tmp_path).returncode == 0
+    compared = gem("compare", "run", "other", cwd=tmp_path)
+    assert "./tossed_coin.py:CoinEnv" in compared.stdout + compared.stderr
+    assert "changed" in compared.stdout + compared.stderr

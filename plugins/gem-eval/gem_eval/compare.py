@@ -233,7 +233,8 @@ def _pair(first: Candidate, second: Candidate) -> Pairing:
             f"same seed."
         )
     openings = sum(first.tasks[t][0].opening != second.tasks[t][0].opening for t in shared)
-    ours, theirs = (one.run.info().get("config") or {} for one in (first, second))
+    infos = [one.run.info() for one in (first, second)]
+    ours, theirs = (info.get("config") or {} for info in infos)
     # A run of several environments has no single set of parameters to compare.
     keys = _STACK if ours.get("env") and theirs.get("env") else _STACK[1:]
     lines = [line for key in keys for line in differences(key, ours.get(key), theirs.get(key))]
@@ -244,8 +245,16 @@ def _pair(first: Candidate, second: Candidate) -> Pairing:
         [task for task in first.tasks if task not in second.tasks],
         [task for task in second.tasks if task not in first.tasks],
         openings,
-        lines if ours and theirs else [],
+        [*(lines if ours and theirs else []), *_other_sources(*infos)],
     )
+
+
+def _other_sources(*infos: dict[str, Any]) -> Iterator[str]:
+    """Yield a line for each environment of a file that has another content in the other run."""
+    ours, theirs = (info.get("sources", {}) for info in infos)
+    for env_id in ours.keys() & theirs.keys():
+        if ours[env_id].get("sha256") != theirs[env_id].get("sha256"):
+            yield f"{env_id}: {ours[env_id].get('file')} -> {theirs[env_id].get('file')}, changed"
 
 
 def _with_the_same_keys(first: Candidate, second: Candidate) -> tuple[Candidate, Candidate]:

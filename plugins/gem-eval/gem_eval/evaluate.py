@@ -201,7 +201,7 @@ def _open(
 ) -> tuple[Run, list[EpisodeRecord]]:
     """Make the run's folder, or continue the run in it; return its episodes as well."""
     run, config = Run(job.folder), job.config
-    run.check_can_write(resume=job.keys.resume)
+    run.check_can_write(resume=job.keys.resume, envs=envs)
     known: list[EpisodeRecord] = []
     if run.has_episodes:
         check_same(run, config)

@@ -121,10 +121,10 @@ def _run(job: Job[RunKeys]) -> int:
         agents = agent_makers(job.config)
     problems = _Problems()
     run = Run(job.folder)
-    run.check_can_write(resume=job.keys.resume)
+    envs = list(dict.fromkeys(factory.spec.id for factory in factories.values()))
+    run.check_can_write(resume=job.keys.resume, envs=envs)
     asked = {(env, agent) for env in factories for agent in agents}
     known = _known_episodes(run, job.keys, asked, problems)
-    envs = list(dict.fromkeys(factory.spec.id for factory in factories.values()))
     run = Run.create(job.folder, command=job.words, config=job.config, envs=envs, agents=agents)
     tallies: list[_Tally] = []
     interrupted = False

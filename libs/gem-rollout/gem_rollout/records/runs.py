@@ -19,8 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from gem_core.errors import ConfigError
+from gem_core.errors import ConfigError, GemError
+from gem_core.modules import source_of
+from gem_core.plugins import default_registry
 from gem_core.records import json_value
+from gem_core.specs import ENVS
 from gem_rollout.records.redaction import redact, redact_words
 from gem_rollout.records.store import TrajectoryFile, private, read_trajectories
 from gem_rollout.records.trajectory import Trajectory
@@ -91,6 +94,8 @@ class Run:
             "agents": list(dict.fromkeys([*old.get("agents", []), *agents])),
             **more,
         }
+        if sources := old.get("sources", {}) | _sources(info["envs"]):
+            info["sources"] = sources
         write_json(run.path / INFO, info)
         run.trajectories_path.touch(mode=0o600)
         return run
@@ -128,19 +133,29 @@ class Run:
         """The path of the file of the trajectories, as messages show it."""
         return _shown(self.trajectories_path)
 
-    def check_can_write(self, *, resume: bool) -> None:
+    def check_can_write(self, *, resume: bool, envs: Iterable[str] = ()) -> None:
         """Refuse to add to the episodes of another run.
 
         Args:
             resume: Whether the user asked to continue the run that is there.
+            envs: Ids of the environments to be played.
 
         Raises:
-            ConfigError: The run has episodes, and is not to be continued.
+            ConfigError: The run has episodes, and is not to be continued; or the file of an
+                environment is not what it was.
         """
         if self.has_episodes and not resume:
             raise ConfigError(
                 f"{self.path} holds a run: add resume=true to continue it, or choose another out."
             )
+        known = self.info().get("sources", {}) if self.has_episodes else {}
+        for env_id, source in _sources(envs).items():
+            if known.get(env_id, source) != source:
+                raise ConfigError(
+                    f"{env_id} is not what the episodes of {self.path} were played with: "
+                    f"{known[env_id].get('file')} was changed, or is now {source['file']}. "
+                    f"Choose another out."
+                )
 
     def info(self) -> dict[str, Any]:
         """Return the content of ``run.json``; empty for a file of trajectories.
@@ -180,6 +195,17 @@ class Run:
 def _shown(path: Path) -> str:
     relative = os.path.relpath(path)
     return str(path) if relative.startswith("..") else relative
+
+
+def _sources(envs: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return file and hash of the environments that no distribution registers, by id."""
+    found = {}
+    for env_id in envs:
+        with contextlib.suppress(GemError):  # such as a mixture, which has no spec
+            spec = default_registry().find(ENVS, env_id)
+            if not spec.source and isinstance(spec.entry_point, str):
+                found[env_id] = source_of(spec.entry_point)
+    return {env_id: source for env_id, source in found.items() if source}
 
 
 def _versions() -> dict[str, str]:
