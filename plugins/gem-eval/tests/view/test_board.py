@@ -118,6 +118,17 @@ def test_cells_that_a_move_has_changed_are_marked(page):
     assert page.locator(".board-changed").all_inner_texts() == ["4"]
 
 
+def test_a_cell_that_a_move_has_emptied_is_marked_too(page):
+    drawn(page, "A: [3, 2]\nB: []\nC: [1]", "A: [3, 2, 1]\nB: []\nC: []")
+    assert page.locator(".board-changed").all_inner_texts() == ["", "1"]
+
+
+def test_a_grid_of_too_many_cells_stays_text(page):
+    row = " ".join("." * 100)
+    assert len(drawn(page, "\n".join([row] * 25))) == 25
+    assert drawn(page, "\n".join([row] * 26)) == []
+
+
 def test_marks_of_letters_colour_them(page):
     cells = drawn(page, "Turn 3: you guessed BOY.\nB O Y\nX G X")
     assert cells == [list("BOY"), list("XGX")]

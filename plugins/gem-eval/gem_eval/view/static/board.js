@@ -13,6 +13,7 @@ const MARKS = { G: "exact", Y: "present", X: "absent" };
 const LARGEST_NUMBER = 2 ** 11;
 const COLUMNS_IN_SIGHT = 14;
 const LONGEST_TEXT = 20_000;
+const MOST_CELLS = 2_500;
 
 /**
  * @typedef {{text: string, from: number, to: number}} Token
@@ -142,7 +143,7 @@ function listsAt(lines, start) {
   return rows.length > 1 ? { end: start + rows.length, columns: [], bars: [], rows } : null;
 }
 
-/** The largest grid in a text; null without one. @param {string} text @returns {Board | null} */
+/** The largest grid in a text; null without one, and of more cells than a browser draws at once. @param {string} text @returns {Board | null} */
 export function boardOf(text) {
   const lines = text.length > LONGEST_TEXT ? [] : text.split("\n");
   let best = null;
@@ -151,7 +152,7 @@ export function boardOf(text) {
     if (!found) continue;
     const { end, ...rest } = found;
     const size = found.rows.reduce((sum, row) => sum + row.cells.length, 0);
-    if (!best || size > best.size) {
+    if (size <= MOST_CELLS && (!best || size > best.size)) {
       const part = (from, to) => lines.slice(from, to).join("\n").trim();
       best = { size, board: { ...rest, before: part(0, start), after: part(end) } };
     }
@@ -196,17 +197,18 @@ function node(tag, attributes, children) {
 /** @param {Board} board @param {Board | null} earlier @param {(text: string) => Node[]} show */
 function table(board, earlier, show) {
   const { columns, rows, bars } = board;
-  const width = Math.max(...rows.map((row) => row.cells.length));
+  const isAlike = earlier?.rows.length === rows.length;
+  const all = isAlike ? [...rows, ...earlier.rows] : rows;
+  const width = Math.max(...all.map((row) => row.cells.length));
   const look = looksOf(board);
   const hasLabels = rows.some((row) => row.label);
-  const isAlike = earlier?.rows.length === rows.length;
   const line = (row, at) => {
     const cells = Array.from({ length: width }, (_, place) => {
       const text = row.cells[place];
       const bar = bars.includes(place) ? " board-bar" : "";
-      if (text === undefined) return node("td", { class: `board-none${bar}` }, []);
-      const { kind, name, value } = look(text, at, place);
       const isChanged = isAlike && earlier.rows[at].cells[place] !== text;
+      if (text === undefined) return node("td", { class: `board-none${isChanged ? " board-changed" : ""}${bar}` }, []);
+      const { kind, name, value } = look(text, at, place);
       const inside = kind === "found" ? text.slice(1, -1) : text;
       const cell = node("td", { class: `board-cell board-${kind || "text"}${isChanged ? " board-changed" : ""}${bar}` }, show(inside));
       if (name) cell.style.setProperty(name, String(value));

@@ -82,12 +82,17 @@ export function actionText(turn, look) {
   return tokens.length ? tokenBlock(tokens, look.colouring, look.largest) : block(turn.action);
 }
 
+/** The text after the history, if it is not the board. @param {Frame} frame */
+export function textAfter({ board, suffix }) {
+  return suffix && suffix !== board ? labelled("Text after the history", block(suffix)) : null;
+}
+
 /** The board of a frame, and the text beside it. @param {Frame[]} frames @param {number} at @param {any} look */
 function sceneOf(frames, at, look, observation) {
-  const { turn, board, earlier, suffix, answer } = frames[at];
+  const { turn, board, earlier, answer } = frames[at];
   const rules = frames[0].answer;
   return [
-    el("div", { class: "film-board" }, board ? boardBlock(board, earlier) : block(suffix)),
+    el("div", { class: "film-board" }, board && boardBlock(board, earlier), textAfter(frames[at])),
     el("div", { class: "film-text" },
       turn && el("div", { class: "labelled action" }, el("h4", {}, "Action"), actionText(turn, look)),
       turn && labelled("What the game said", observation(answer)),
@@ -110,7 +115,7 @@ function icon(name) {
  */
 export function film(frames, first, look, observation, remember) {
   const last = frames.length - 1;
-  let at = Math.min(Math.max(0, first), last);
+  let at = Math.min(Math.max(0, Math.trunc(first)), last);
   let timer = 0;
   const scene = el("div", { class: "film-scene" });
   const title = el("div", { class: "film-title", role: "status" });

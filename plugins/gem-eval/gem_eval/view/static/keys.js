@@ -76,7 +76,8 @@ export function listen() {
       if (event.key === "Escape") target.blur();
       return;
     }
-    const isScrolling = event.key.startsWith("Arrow") && target.closest("pre, .scrolls");
+    const scroller = event.key.startsWith("Arrow") && target.closest("pre, .scrolls, .board-grid");
+    const isScrolling = scroller && scroller.scrollWidth > scroller.clientWidth;
     const isPressing = event.key === " " && target.closest("button, summary");
     const action = actionOfKey(event.key);
     if (!action || isScrolling || isPressing) return;

@@ -2,7 +2,7 @@
 
 import { changesTable, isChanges } from "./database.js";
 import { el, labelled, present } from "./dom.js";
-import { actionText, boardBlock, rewardMarks } from "./film.js";
+import { actionText, boardBlock, rewardMarks, textAfter } from "./film.js";
 import { counted, decimal, duration, fixed, isNumber } from "./format.js";
 import { stack } from "./plots.js";
 import { changedFiles, terminalCall } from "./terminal.js";
@@ -222,7 +222,8 @@ function observed(turn, added) {
  */
 export function turnCard(turn, at, look, before) {
   const [start, made] = look.frames.slice(at, at + 2);
-  const { suffix: _, ...info } = turn.info ?? {};
+  const { suffix, ...more } = turn.info ?? {};
+  const info = made && typeof suffix === "string" ? more : turn.info;
   const name = turn.shares ? "Observation: new in this turn" : "Observation";
   const text = [
     isOfTerminal(before?.info?.tool_calls)
@@ -230,7 +231,8 @@ export function turnCard(turn, at, look, before) {
       : labelled(name, observed(turn, start ? start.answer : turn.added)),
     turn.generation && generated(turn.generation),
     turnAction(turn, look),
-    infoParts(made ? info : turn.info, before?.info),
+    made && made.suffix !== start.suffix && textAfter(made),
+    infoParts(info, before?.info),
   ];
   return el(
     "article",
