@@ -261,8 +261,9 @@ def _check(env: BaseEnv, method: str, observation: Any, info: Any) -> None:
 def _wrong(env: BaseEnv, method: str, value: Any, expected: str, name: str = "") -> Exception:
     """Return the error of a value that a method of an environment must not return."""
     what = f"{name.rstrip('=')} is" if name else "it returns"
+    shown = " ".join(repr(value).split())
     return ReturnValueError(
-        f"{type(env).__name__}.{method} returned {name}{value!r:.100} ({type(value).__name__}); "
+        f"{type(env).__name__}.{method} returned {name}{shown:.100} ({type(value).__name__}); "
         f"{what} {expected}."
     )
 

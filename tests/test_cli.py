@@ -263,6 +263,8 @@ class Doors(BaseEnv):
 
     board_styles: ClassVar = {"gold": "bold yellow"}
 
+    answer_instruction = "Write your choice as \\boxed{...}."
+
     def start(self):
         return "Doors: left, right.", {"suffix": "Open one:"}
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from gem_core.errors import GemError, NoMachineError, NoRandomActionError, NotInstalledError
+from gem_core.modules import place_of
 
 __all__ = ["CheckFailedError", "Finding", "Report", "require", "run_checks"]
 
@@ -81,5 +82,7 @@ def run_checks(
         except (NoMachineError, NoRandomActionError, NotInstalledError) as error:
             report.unchecked.append(f"{name}: {error}")
         except Exception as error:  # noqa: BLE001 - any error is a finding
-            report.findings.append(Finding(name, f"raised {type(error).__name__}: {error}"))
+            report.findings.append(
+                Finding(name, f"raised {type(error).__name__}: {error}{place_of(error)}")
+            )
     return report
