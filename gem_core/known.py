@@ -6,7 +6,7 @@
 import functools
 import json
 
-__all__ = ["install_hint", "known_ids"]
+__all__ = ["install_hint", "known_ids", "known_namespaces"]
 
 
 @functools.cache
@@ -25,6 +25,18 @@ def known_ids() -> dict[tuple[str, str], str]:
         for kind, ids in kinds.items()
         for one in ids
     }
+
+
+@functools.cache
+def known_namespaces(kind: str) -> frozenset[str]:
+    """Return the namespaces of the ids of a kind, whether they are installed or not.
+
+    Args:
+        kind: Name of the kind, such as ``environment``.
+    """
+    pairs = (one.partition(":") for name, one in known_ids() if name == kind)
+    is_namespace = kind == "environment"
+    return frozenset(head for head, colon, _ in pairs if colon or is_namespace)
 
 
 def install_hint(kind: str, spec_id: str) -> str:

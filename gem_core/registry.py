@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from gem_core.errors import DuplicateIdError, UnknownIdError, near_names
-from gem_core.known import install_hint
+from gem_core.known import install_hint, known_namespaces
 from gem_core.modules import is_entry_point, is_file, missing
 from gem_core.specs import ENVS, FAMILIES, KINDS, EnvSpec, Family, Kind, Spec
 
@@ -148,7 +148,7 @@ class Registry:
             return False
         own = {spec.namespace for spec in self._of_kind(kind).values()}
         known = own | (self._of_kind(FAMILIES).keys() if kind == ENVS else set())
-        return written.partition(":")[0] not in known and not install_hint(kind.name, written)
+        return written.partition(":")[0] not in known | known_namespaces(kind.name)
 
     def _looked_up(self, kind: Kind[Any], spec_id: str) -> Spec | None:
         known = self._of_kind(kind)

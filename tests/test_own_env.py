@@ -10,6 +10,8 @@ from cli import gem
 
 import gem_core
 from gem_core.errors import EntryPointError, UnknownIdError
+from gem_core.registry import Registry
+from gem_core.specs import ENVS
 from gem_core.testing import check_env
 from gem_rollout.records.runs import Run
 
@@ -198,6 +200,13 @@ def test_check_prints_what_several_checks_found_once(here):
     assert done.returncode == 1
     assert done.stdout.count("class int") == 1
     assert "construction, types, determinism" in done.stdout
+
+
+@pytest.mark.parametrize("env_id", ["math:Nowhere-v0", "code:Nowhere-v0"])
+def test_a_namespace_of_a_plugin_that_is_not_installed_is_no_module(env_id):
+    """There are modules of Python with these names."""
+    with pytest.raises(UnknownIdError, match=f"Unknown environment '{env_id}'"):
+        Registry().find(ENVS, env_id)
 
 
 COIN = """
