@@ -36,8 +36,11 @@ _ENTRY_POINT = re.compile(rf"(?:.+\.py|{_NAMES}):{_NAMES}", re.ASCII | re.DOTALL
 
 
 def is_entry_point(text: str) -> bool:
-    """Return whether a text has the form ``module:attribute`` or ``file.py:attribute``."""
-    return _ENTRY_POINT.fullmatch(text) is not None
+    """Return whether a text has the form ``module:attribute`` or ``file.py:attribute``.
+
+    A module that was imported already may have any name.
+    """
+    return _ENTRY_POINT.fullmatch(text) is not None or text.rpartition(":")[0] in sys.modules
 
 
 def is_file(module: str) -> bool:

@@ -1,7 +1,5 @@
 """Search backends of plugins and of other modules."""
 
-import sys
-
 import pytest
 
 import gem_core
@@ -57,22 +55,15 @@ def test_a_backend_of_a_plugin_is_chosen_by_its_id(shelf):
     assert check_search_backend(shelf).ok
 
 
-@pytest.fixture
-def shelves(monkeypatch):
-    """The name by which this module can be imported."""
-    monkeypatch.setitem(sys.modules, "shelves", sys.modules[__name__])
-    return "shelves"
-
-
-def test_a_backend_of_any_module_is_chosen_by_its_entry_point(shelves):
-    backend = make_backend({"id": f"{shelves}:Shelf", "books": ["Ash"]})
+def test_a_backend_of_any_module_is_chosen_by_its_entry_point():
+    backend = make_backend({"id": f"{__name__}:Shelf", "books": ["Ash"]})
     assert backend.search("ash", topk=1, seconds=1) == [Document("Ash")]
     with pytest.raises(ConfigError, match="must return a SearchBackend"):
         make_backend("builtins:dict")
 
 
-def test_the_check_finds_what_a_backend_does_wrong(shelves):
-    (finding,) = check_search_backend(f"{shelves}:Hoard").findings
+def test_the_check_finds_what_a_backend_does_wrong():
+    (finding,) = check_search_backend(f"{__name__}:Hoard").findings
     assert "at most topk=2 documents" in finding.message
 
 
