@@ -26,7 +26,6 @@ BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 IMPORTS = """
 import importlib, pkgutil, re, sys
-from gem_core.errors import NotInstalledError
 from gem_core.extras import install_command
 
 package = importlib.import_module(sys.argv[1])
@@ -35,11 +34,9 @@ for one in pkgutil.walk_packages(package.__path__, package.__name__ + ".", lambd
     if not re.search(brought_along, one.name):
         try:
             importlib.import_module(one.name)
-        except NotInstalledError:
-            pass
-        except ModuleNotFoundError as error:
-            if not install_command(error.name, one.name):
-                print(f"{one.name} needs {error.name}, which no extra has")
+        except ImportError as error:
+            if "pip install" not in str(error) and not install_command(error.name or "", one.name):
+                print(f"{one.name}: {error}")
 """
 """Imports all modules of a package, and prints those that need what is not declared."""
 
