@@ -77,7 +77,7 @@ def is_closed_pipe(error: BaseException) -> bool:
         return True
     poll = select.poll()
     for stream in filter(None, (sys.stdout, sys.stderr)):
-        with contextlib.suppress(OSError, ValueError):  # a stream that is no file, or closed
+        with contextlib.suppress(OSError, ValueError):  # a stream without a descriptor, or closed
             poll.register(stream.fileno(), 0)
     return bool(poll.poll(0))
 

@@ -23,7 +23,7 @@ _ENTRY = re.compile(r"(\*{0,2}[A-Za-z_][\w.]*(?: \([^)]*\))?):(?:\s+|$)")
 """The name of an argument or an error, in a section such as ``Args:``."""
 _ITEM = re.compile(r"[-*] |\d+\. ")
 _AS_WRITTEN = re.compile(r">>> |\.\.\. |```|\|")
-"""How lines begin that are no text: examples of Python, fences of code, tables."""
+"""The beginnings of lines that are not prose: examples of Python, fences of code, tables."""
 
 
 def rendered(docstring: str) -> RenderableType:
