@@ -97,7 +97,12 @@ def log_capital(
 
 
 def decide(
-    values: Sequence[float], *, difference: float, bound: float = 1.0, confidence: float = 0.95
+    values: Sequence[float],
+    *,
+    difference: float,
+    bound: float = 1.0,
+    most: float | None = None,
+    confidence: float = 0.95,
 ) -> Decision:
     """Return what is known of the mean of paired differences; may be asked after every pair.
 
@@ -107,6 +112,7 @@ def decide(
         difference: The smallest difference that matters, in (0, bound): smaller ones are
             equivalent, and one of this size is found with the fewest pairs.
         bound: The largest absolute value that is possible.
+        most: The largest absolute mean that is possible; None for ``bound``.
         confidence: In (0, 1). A verdict is wrong with a probability of at most 1 minus this.
 
     Raises:
@@ -120,6 +126,7 @@ def decide(
     z = np.asarray(values, dtype=float) / bound
     if z.size and not np.abs(z).max() <= 1 + 1e-9:
         raise ConfigError(f"The difference {np.abs(z).max() * bound:g} is above {bound:g}.")
+    most = bound if most is None else most
     z, aim = np.clip(z, -1.0, 1.0), difference / bound
     enough = math.log(2 / (1 - confidence))  # both ends share the probability of an error
 
@@ -137,7 +144,7 @@ def decide(
     verdict = min(moments, key=lambda name: moments[name])
     z = z[: moments[verdict]]
     if not z.size:
-        return Decision("undecided", 0, Estimate(0.0, -bound, bound, None, 0), 1.0)
+        return Decision("undecided", 0, Estimate(0.0, -most, most, None, 0), 1.0)
 
     def peak(mean: float, *, above: bool) -> float:
         return float(log_capital(z, mean, above=above, aim=aim, confidence=confidence).max())
@@ -151,11 +158,11 @@ def decide(
                 out = middle
             else:
                 inside = middle
-        return out * bound
+        return min(max(out * bound, -most), most)
 
     best = max(0.0, peak(0.0, above=True), peak(0.0, above=False))
-    value = float(np.clip(z.mean(), -1.0, 1.0)) * bound
     low, high = end(above=True), end(above=False)
-    # Importance weights can put the mean of few values outside.
-    estimate = Estimate(min(max(value, low), high), low, high, None, len(z))
+    # Weights can put the mean of few values outside of the interval.
+    value = min(max(float(z.mean()) * bound, low), high)
+    estimate = Estimate(value, low, high, None, len(z))
     return Decision(verdict, len(z), estimate, min(1.0, 2 * math.exp(-best)))

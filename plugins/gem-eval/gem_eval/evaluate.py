@@ -1,9 +1,10 @@
 """``gem-core eval``: evaluate agents on environments, with confidence intervals."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, Self
 
 import click
 import pydantic
@@ -11,6 +12,7 @@ from pydantic import Field
 from rich.console import Console
 
 from gem_core.agent import Agent
+from gem_core.errors import ConfigError
 from gem_core.factory import EnvFactory
 from gem_core.notices import results_alone
 from gem_eval.episodes import EpisodeRecord, with_task_ids
@@ -27,6 +29,7 @@ from gem_eval.tables import (
     times_of,
     without_only_agent,
 )
+from gem_eval.until import Measure, Outcome, SequentialComparison, width_of
 from gem_rollout import Budget, Component, FaultPolicy, TrajectoryFile, collect
 from gem_rollout.commands import (
     INTERRUPTED,
@@ -46,6 +49,12 @@ from gem_rollout.records.runs import Run, write_json
 
 __all__ = ["command"]
 
+_PRINTED = ("confidence", "rows", "decision")
+_AT_ANY_TIME = (
+    "The interval of the difference holds although the results decided when to stop; those of the "
+    "table do not allow for it."
+)
+
 
 class BudgetKeys(pydantic.BaseModel):
     """Limits of the whole run. At one of them no further episode begins, and the run ends."""
@@ -62,6 +71,12 @@ class BudgetKeys(pydantic.BaseModel):
     """Highest cost of the run, in the unit that the agent reports."""
     seconds: float | None = Field(default=None, gt=0)
     """Longest wall time."""
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _from_number(cls, value: Any) -> Any:
+        """Take a number alone, as in ``budget=500``, as that of the episodes."""
+        return {"episodes": value} if isinstance(value, int) else value
 
 
 class EvalKeys(RunKeys):
@@ -86,6 +101,30 @@ class EvalKeys(RunKeys):
     """Seconds that an episode may take."""
     confidence: float = Field(default=0.95, gt=0, lt=1)
     """Confidence level of the intervals."""
+    until: Literal["decided"] | None = None
+    """decided: compare agent=[A,B], task by task, and stop once it is known which is better."""
+    against: str | None = None
+    """With until=decided: compare the agent with that of RUN or RUN@AGENT, on the same tasks."""
+    measure: Measure = "success"
+    """With until=decided: compare success or return."""
+    difference: float = Field(default=0.05, gt=0, lt=1)
+    """With until=decided: smallest difference that matters, as a share of the possible range."""
+
+    @pydantic.model_validator(mode="after")
+    def _check_until(self) -> Self:
+        if self.until is None:
+            if self.against is not None:
+                raise ValueError("against needs until=decided.")
+            return self
+        if not self.budget.model_dump(exclude_none=True):
+            raise ValueError(
+                "until=decided needs a budget, such as budget=2000: the most episodes to play."
+            )
+        if self.episodes != type(self).model_fields["episodes"].default:
+            raise ValueError(
+                "until=decided plays as many tasks as are needed: give a budget, not episodes."
+            )
+        return self
 
 
 @dataclass
@@ -139,15 +178,18 @@ def _evaluate(job: Job[EvalKeys]) -> int:
         agents = agent_makers(job.config)
     ids = list(dict.fromkeys(factory.spec.id for factory in factories.values()))
     run, episodes = _open(job, ids, list(agents))
-    total = job.keys.episodes * job.keys.samples
+    comparison = _comparison(job.keys, factories, list(agents))
+    total = 0 if comparison else job.keys.episodes * job.keys.samples
     cells = [
         _Cell(factory, make_agent, Tally(env, name, total))
         for env, factory in factories.items()
         for name, make_agent in agents.items()
     ]
     spent = _spent(job.keys)
-    for episode in _wanted(episodes, cells):
+    for episode in _wanted(episodes, cells, every=comparison is not None):
         spent.add(episode)
+        if comparison:
+            comparison.add(episode)
     console = console_for(stderr=True)
     status = ""
     with (
@@ -157,16 +199,21 @@ def _evaluate(job: Job[EvalKeys]) -> int:
         TrajectoryFile(run.trajectories_path) as file,
     ):
         try:
-            for episode in _play(cells, file, job.keys, spent, console, workers):
+            for episode in _play(cells, file, job.keys, spent, console, workers, comparison):
                 episodes.append(episode)
+                if comparison:
+                    comparison.add(episode)
         except KeyboardInterrupt:
             status = "interrupted"
-    missing = sum(cell.tally.total - cell.tally.done for cell in cells)
+    missing = sum(max(0, cell.tally.total - cell.tally.done) for cell in cells)
     status = status or (spent.reached() if missing else "")
     metrics = metrics_of(episodes, job.keys.confidence)
     metrics |= {"missing": missing, "left_out": left_out}
+    outcome = comparison.end(status) if comparison else None
+    if outcome:
+        metrics["decision"] = outcome.to_dict()
     write_json(run.metrics_path, metrics)
-    _print_figures(episodes, job)
+    _print_figures(episodes, job, metrics, outcome)
     _summarise(console, run, episodes, missing, status, left_out.values())
     if status == "interrupted":
         return INTERRUPTED
@@ -211,16 +258,45 @@ def _open(
     return run, known
 
 
+def _comparison(
+    keys: EvalKeys, factories: Mapping[str, EnvFactory], agents: Sequence[str]
+) -> SequentialComparison | None:
+    """Return the sequential comparison that is asked for; None without one.
+
+    Raises:
+        ConfigError: There are not two agents to compare, or the range of returns is unknown.
+    """
+    if keys.until is None:
+        return None
+    if len(agents) != 2:
+        raise ConfigError(
+            f"until=decided compares two agents, agent=[A,B]; got {', '.join(agents)}."
+        )
+    first, second = agents
+    return SequentialComparison(
+        {name: width_of(name, factory.spec, keys.measure) for name, factory in factories.items()},
+        first=first,
+        second=second,
+        samples=keys.samples,
+        measure=keys.measure,
+        difference=keys.difference,
+        confidence=keys.confidence,
+        seed=keys.seed,
+    )
+
+
 def _spent(keys: EvalKeys) -> _Spent:
     return _Spent(keys.budget.model_dump(exclude_none=True))
 
 
-def _wanted(episodes: list[EpisodeRecord], cells: list[_Cell]) -> Iterator[EpisodeRecord]:
+def _wanted(
+    episodes: list[EpisodeRecord], cells: list[_Cell], *, every: bool
+) -> Iterator[EpisodeRecord]:
     """Count the episodes that the run has already, and yield those that are asked for."""
     by_name = {(cell.tally.env_id, cell.tally.agent): cell for cell in cells}
     for episode in episodes:
         cell = by_name.get((episode.env_id, episode.agent))
-        if cell is not None and episode.index < cell.tally.total:
+        if cell is not None and (every or episode.index < cell.tally.total):
             cell.done.add(episode.index)
             cell.tally.add(episode)
             yield episode
@@ -233,29 +309,58 @@ def _play(
     spent: _Spent,
     console: Console,
     workers: EpisodeWorkers,
+    comparison: SequentialComparison | None,
 ) -> Iterator[EpisodeRecord]:
     """Play the missing episodes: one agent after the other, each in all environments together."""
     tallies, warned = [cell.tally for cell in cells], set[str]()
     with Progress(console, tallies, keys.progress, keys.confidence) as progress:
-        for agent in dict.fromkeys(tally.agent for tally in tallies):
-            if spent.reached():
-                return
-            of_agent = {cell.tally.env_id: cell for cell in cells if cell.tally.agent == agent}
-            with _rollout(of_agent, keys, spent, workers) as rollout:
-                for trajectory in rollout:
-                    warning = rollout.report.repeats(trajectory.component, keys.episodes)
-                    if warning and warning not in warned:
-                        warned.add(warning)
-                        print_line(console, warning, "yellow")
-                    file.append(trajectory)
-                    episode = EpisodeRecord.of(trajectory)
-                    spent.add(episode)
-                    progress.add(of_agent[trajectory.component].tally, episode)
-                    yield episode
+        for part in _parts(cells, keys, comparison, progress):
+            for agent in dict.fromkeys(tally.agent for tally in tallies):
+                if spent.reached():
+                    return
+                of_agent = {cell.tally.env_id: cell for cell in cells if cell.tally.agent == agent}
+                missing = [
+                    (name, index) for name, index in part if index not in of_agent[name].done
+                ]
+                with _rollout(of_agent, missing, keys, spent, workers) as rollout:
+                    for trajectory in rollout:
+                        warning = rollout.report.repeats(trajectory.component, keys.episodes)
+                        if warning and warning not in warned and comparison is None:
+                            warned.add(warning)
+                            print_line(console, warning, "yellow")
+                        file.append(trajectory)
+                        episode = EpisodeRecord.of(trajectory)
+                        spent.add(episode)
+                        progress.add(of_agent[trajectory.component].tally, episode)
+                        yield episode
+
+
+def _parts(
+    cells: list[_Cell],
+    keys: EvalKeys,
+    comparison: SequentialComparison | None,
+    progress: Progress,
+) -> Iterator[list[tuple[str, int]]]:
+    """Yield the episodes, as pairs of an environment and an index, that each agent plays next."""
+    if comparison is None:
+        envs = dict.fromkeys(cell.tally.env_id for cell in cells)
+        yield [(name, index) for name in envs for index in range(keys.episodes * keys.samples)]
+        return
+    while part := comparison.block(keys.budget.episodes, keys.concurrency):
+        counts = Counter(name for name, _ in part)
+        for cell in cells:
+            cell.tally.total += counts[cell.tally.env_id]
+        yield part
+        comparison.take()
+        progress.say(comparison.outcome().line())
 
 
 def _rollout(
-    cells: Mapping[str, _Cell], keys: EvalKeys, spent: _Spent, workers: EpisodeWorkers
+    cells: Mapping[str, _Cell],
+    episodes: Iterable[tuple[str, int]],
+    keys: EvalKeys,
+    spent: _Spent,
+    workers: EpisodeWorkers,
 ) -> Rollout:
     left = spent.left()
     whole = {name: int(left[name]) for name in ("episodes", "turns", "tokens") if name in left}
@@ -264,12 +369,7 @@ def _rollout(
     return collect(
         {env_id: Component(workers.factory(cell.factory)) for env_id, cell in cells.items()},
         one.make_agent,
-        episodes=(
-            (env_id, index)
-            for env_id, cell in cells.items()
-            for index in range(cell.tally.total)
-            if index not in cell.done
-        ),
+        episodes=episodes,
         episodes_per_group=keys.samples,
         fork_groups=keys.fork_groups,
         seed=keys.seed,
@@ -285,22 +385,29 @@ def _rollout(
     )
 
 
-def _print_figures(episodes: list[EpisodeRecord], job: Job[EvalKeys]) -> None:
+def _print_figures(
+    episodes: list[EpisodeRecord],
+    job: Job[EvalKeys],
+    metrics: Mapping[str, Any],
+    outcome: Outcome | None,
+) -> None:
     rows = rows_of(episodes, job.keys.confidence)
     if job.form == "json":
-        job.print_json(metrics_of(episodes, job.keys.confidence))
+        job.print_json({name: metrics[name] for name in _PRINTED if name in metrics})
     elif job.form == "csv":
         click.echo(csv_of(rows))
     elif job.form == "md":
-        click.echo(markdown_of(table_of(rows)))
-        if passes_of(rows)[1]:
-            click.echo("\n" + markdown_of(passes_of(rows)))
+        texts = [markdown_of(cells) for cells in (table_of(rows), passes_of(rows)) if cells[1]]
+        click.echo("\n\n".join([*texts, *([f"- {outcome.line()}"] if outcome else [])]))
     elif rows:
         console = console_for()
         for cells in (table_of(rows), passes_of(rows)):
             if cells[1]:
                 print_table(console, without_only_agent(cells))
                 console.print()
+        if outcome:
+            print_line(console, outcome.line(), "bold")
+            print_line(console, _AT_ANY_TIME, "dim")
         for line in times_of(rows):
             print_line(console, line, "dim")
 

@@ -73,6 +73,7 @@ class Progress(ProgressView):
         self._current: Tally | None = None
         self._last_line = self._started
         self._played = self._turns = self._tokens = 0
+        self._said = ""
 
     def add(self, tally: Tally, episode: EpisodeRecord) -> None:
         """Count an episode that has just ended."""
@@ -83,6 +84,12 @@ class Progress(ProgressView):
         self._tokens += (episode.prompt_tokens or 0) + (episode.completion_tokens or 0)
         if self._line_is_due(important=tally.done == tally.total):
             print_line(self._console, f"{tally.env_id} {tally.agent}: {self._line(tally)}")
+
+    def say(self, text: str) -> None:
+        """Show a line about the whole run, which replaces the one before."""
+        self._said = text
+        if self._line_is_due(important=False):
+            print_line(self._console, text)
 
     def _line(self, tally: Tally) -> str:
         parts = [f"{tally.done}/{tally.total} episodes", f"success {self._success(tally)}"]
@@ -131,7 +138,8 @@ class Progress(ProgressView):
         line = Table.grid(padding=(0, 2, 0, 0))
         bar = ProgressBar(total=max(total, 1), completed=done, width=_BAR)
         line.add_row(bar, Text(below, style="dim"))
-        return Group(table, line, *([Text(_errors(errors), style="red")] if errors else []))
+        said = [Text(self._said)] if self._said else []
+        return Group(table, line, *said, *([Text(_errors(errors), style="red")] if errors else []))
 
     def _visible(self) -> list[Tally]:
         """Return at most ``MAX_ROWS`` tallies, the current one in the middle."""

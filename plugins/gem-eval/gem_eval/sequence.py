@@ -143,5 +143,6 @@ class PairedSequence:
             [one.weight * difference for one, difference in pairs],
             difference=self.difference,
             bound=self._bound,
+            most=self._total / len(self._widths),
             confidence=self._confidence,
         )

@@ -1,0 +1,256 @@
+"""``gem-core eval until=decided``: play until it is known which of two agents is better."""
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from gem_core.errors import ConfigError
+from gem_core.specs import EnvSpec
+from gem_eval.anytime import Decision
+from gem_eval.compare import Candidate
+from gem_eval.episodes import EpisodeRecord
+from gem_eval.sequence import Draw, PairedSequence
+
+__all__ = ["Outcome", "SequentialComparison", "width_of"]
+
+Measure = Literal["success", "return"]
+Group = tuple[str, int]
+"""An environment and the number of a task in it."""
+
+_FEWEST, _SHARE = 16, 20
+"""A block has at least so many pairs, and one part in so many of those before it."""
+
+
+def width_of(name: str, spec: EnvSpec, measure: Measure) -> float:
+    """Return the largest difference that is possible between two agents in an environment.
+
+    Raises:
+        ConfigError: The range of its returns is unknown, and returns are compared.
+    """
+    if measure == "success":
+        return 1.0
+    if spec.return_range is None:
+        raise ConfigError(
+            f"The range of the returns of {name} is unknown (return_range of its spec), so nothing "
+            f"can be said at any time about their mean. Compare measure=success."
+        )
+    low, high = spec.return_range
+    return high - low
+
+
+@dataclass
+class Outcome:
+    """How a sequential comparison ended.
+
+    Args:
+        first: Name of the agent that the other one is compared with.
+        second: Name of the other one.
+        measure: ``success`` or ``return``.
+        smallest: The smallest difference that matters, in the unit of the measure.
+        decision: What is known.
+        reason: Why no more pairs are played; empty after a verdict.
+        pairs_by_env: The pairs of each environment behind the decision.
+    """
+
+    first: str
+    second: str
+    measure: Measure
+    smallest: float
+    decision: Decision
+    reason: str
+    pairs_by_env: dict[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as plain data, those of the decision among them."""
+        plain = {name: value for name, value in vars(self).items() if name != "decision"}
+        return {**plain, **self.decision.to_dict()}
+
+    def line(self) -> str:
+        """Return a sentence."""
+        verdict = self.decision.verdict
+        said = {
+            "better": f"{self.second} is better than {self.first}",
+            "worse": f"{self.second} is worse than {self.first}",
+            "equivalent": f"{self.second} and {self.first} are equivalent within "
+            f"{self._shown(self.smallest).lstrip('+')}",
+            "undecided": f"Undecided between {self.second} and {self.first}",
+        }[verdict]
+        why = f" {self.reason}" if verdict == "undecided" else ""
+        count = self.decision.pairs
+        return f"{said}: {self.figures()}, after {count:,} pair{'s' * (count != 1)}.{why}"
+
+    def figures(self) -> str:
+        """Return the difference with its interval."""
+        one = self.decision.estimate
+        low, high = (self._shown(end, unit="") for end in (one.low or 0.0, one.high or 0.0))
+        return f"{self.measure} {self._shown(one.value)} [{low}, {high}]"
+
+    def _shown(self, value: float, unit: str = " points") -> str:
+        if self.measure == "success":
+            return f"{value * 100:+.1f}{unit}"
+        return f"{value:+.3g}"
+
+
+@dataclass
+class SequentialComparison:
+    """Chooses the episodes of a sequential comparison, and decides from them.
+
+    Args:
+        widths: For each environment, the largest difference that is possible.
+        first: Name of the agent that the other one is compared with.
+        second: Name of the other one.
+        samples: Episodes of each agent and task.
+        measure: ``success`` or ``return``.
+        difference: The smallest difference that matters, as a share of the mean width.
+        confidence: In (0, 1).
+        seed: Seed of the run.
+        against: The first agent's episodes if they were played before; None if both agents play.
+    """
+
+    widths: Mapping[str, float]
+    first: str
+    second: str
+    samples: int
+    measure: Measure
+    difference: float
+    confidence: float
+    seed: int
+    against: Candidate | None = None
+    reason: str = field(default="", init=False)
+    """Why no more pairs can be played; empty while there may be more."""
+
+    def __post_init__(self) -> None:
+        self._sequence = PairedSequence(
+            self.widths, seed=self.seed, difference=self.difference, confidence=self.confidence
+        )
+        self._played: dict[tuple[Hashable, Group], list[EpisodeRecord]] = {}
+        self._seen: dict[Hashable, Group] = {}
+        self._pending: list[tuple[Draw, Group]] = []
+        self._known: dict[str, list[int]] = {}
+        if self.against is not None:
+            for own in self.against.tasks.values():
+                for one in own:
+                    self._played.setdefault((True, (one.env_id, one.group)), []).append(one)
+            for _, (env_id, group) in self._played:
+                self._known.setdefault(env_id, []).append(group)
+            for groups in self._known.values():
+                groups.sort()
+
+    def end(self, status: str) -> Outcome:
+        """Return how it ended; ``status`` is a limit of the run, ``interrupted`` or empty."""
+        self.take()  # what was played of a block that was not finished
+        if status and not self.reason:
+            limit = f"The limit budget.{status} is reached."
+            self.reason = "Interrupted." if status == "interrupted" else limit
+        return self.outcome()
+
+    @property
+    def agents(self) -> int:
+        """The number of agents that play."""
+        return 1 if self.against is not None else 2
+
+    def add(self, episode: EpisodeRecord) -> None:
+        """Take an episode, of whichever task."""
+        is_first = self.against is None and episode.agent == self.first
+        self._played.setdefault((is_first, (episode.env_id, episode.group)), []).append(episode)
+
+    def block(self, episodes: int | None, concurrency: int) -> list[tuple[str, int]]:
+        """Return the episodes to be played next, by each agent; none if there are no more.
+
+        Args:
+            episodes: The most episodes of the whole comparison; None for no limit.
+            concurrency: How many episodes are played at the same time.
+        """
+        if self.reason or self.decision().verdict != "undecided":
+            return []
+        self._pending, done = [], self._sequence.pairs
+        wanted = max(_FEWEST, done // _SHARE, concurrency // self.samples)
+        if episodes is not None:
+            wanted = min(wanted, episodes // (self.agents * self.samples) - done)
+        for draw in self._sequence.block(wanted):
+            group = self._group(draw)
+            if group is None:
+                break
+            self._pending.append((draw, group))
+        if not self._pending and not self.reason:
+            self.reason = "The budget is used up."
+        return [
+            (env_id, group * self.samples + sample)
+            for _, (env_id, group) in self._pending
+            for sample in range(self.samples)
+        ]
+
+    def _group(self, draw: Draw) -> Group | None:
+        if self.against is None:
+            return draw.env_id, draw.number
+        known = self._known.get(draw.env_id, [])
+        if draw.number >= len(known):
+            self.reason = (
+                f"All {len(known):,} tasks of {draw.env_id} in {self.against.run.shown_path} "
+                f"were played."
+            )
+            return None
+        return draw.env_id, known[draw.number]
+
+    def take(self) -> None:
+        """Compare the pairs of the last block, up to the first one that was not played.
+
+        Raises:
+            ConfigError: An environment does not say whether an episode succeeded, or a return is
+                not in the range that its spec names.
+        """
+        while self._pending:
+            _, group = self._pending[0]
+            first, second = (self._played.get((side, group), []) for side in (True, False))
+            if not first or len(second) < self.samples:
+                return
+            if self.against is None and len(first) < self.samples:
+                return
+            if not self._is_new(second[0], group):
+                return
+            gap = self._mean(second) - self._mean(first)
+            self._sequence.add(round(gap, 12))  # so that 0.1 + 0.2 - 0.3 is 0
+            self._pending.pop(0)
+
+    def _is_new(self, episode: EpisodeRecord, group: Group) -> bool:
+        earlier = self._seen.setdefault(episode.cluster, group)
+        if earlier == group:
+            return True
+        if earlier[0] == group[0]:
+            self.reason = f"All tasks of {group[0]} were played."
+        else:
+            self.reason = f"{earlier[0]} and {group[0]} ask the same questions."
+        return False
+
+    def _mean(self, episodes: Sequence[EpisodeRecord]) -> float:
+        values = [self._value(one) for one in episodes]
+        return sum(values) / len(values)
+
+    def _value(self, episode: EpisodeRecord) -> float:
+        if self.measure == "return":
+            return episode.episode_return
+        if episode.success is None:
+            raise ConfigError(
+                f"{episode.env_id} does not say whether an episode succeeded: compare "
+                f"measure=return."
+            )
+        return float(episode.success)
+
+    def decision(self) -> Decision:
+        """Return what is known so far."""
+        return self._sequence.decision()
+
+    def outcome(self) -> Outcome:
+        """Return how the comparison ended, or stands."""
+        decision = self.decision()
+        draws = [self._sequence.draw(index) for index in range(decision.pairs)]
+        return Outcome(
+            first=self.first,
+            second=self.second,
+            measure=self.measure,
+            smallest=self._sequence.difference,
+            decision=decision,
+            reason="" if decision.verdict != "undecided" else self.reason,
+            pairs_by_env=dict(Counter(draw.env_id for draw in draws)),
+        )
