@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from gem_core.errors import ConfigError, near_names
 from gem_eval import paired
-from gem_eval.episodes import EpisodeRecord, Task, tasks_of, with_task_ids
+from gem_eval.episodes import EpisodeRecord, Task, run_and_agent, tasks_of, with_task_ids
 from gem_eval.resume import differences
 from gem_eval.statistics import Estimate
 from gem_rollout.records.runs import Run
@@ -140,8 +140,9 @@ def candidates_of(arguments: Sequence[str]) -> list[Candidate]:
     found: list[tuple[Run, str, list[EpisodeRecord]]] = []
     read: dict[str, tuple[Run, dict[str, list[EpisodeRecord]]]] = {}
     for argument in arguments:
-        path, agent = _parts(argument)
-        run, agents = read[path] = read.get(path) or _read(path)
+        source, agent = run_and_agent(argument)
+        path = str(source.path)
+        run, agents = read[path] = read.get(path) or _read(source)
         if agent and agent not in agents:
             raise ConfigError(
                 f"{path} has no agent {agent!r}.{near_names(agent, agents)} "
@@ -161,20 +162,7 @@ def candidates_of(arguments: Sequence[str]) -> list[Candidate]:
     ]
 
 
-def _parts(argument: str) -> tuple[str, str]:
-    """Return the path and the agent. A path may contain an ``@``."""
-    try:
-        Run.open(argument)
-    except ConfigError:
-        path, at, agent = argument.rpartition("@")
-        if not at:
-            raise
-        return path, agent
-    return argument, ""
-
-
-def _read(path: str) -> tuple[Run, dict[str, list[EpisodeRecord]]]:
-    run = Run.open(path)
+def _read(run: Run) -> tuple[Run, dict[str, list[EpisodeRecord]]]:
     agents: dict[str, list[EpisodeRecord]] = {}
     for trajectory in run.trajectories():
         agents.setdefault(trajectory.agent, []).append(EpisodeRecord.of(trajectory))

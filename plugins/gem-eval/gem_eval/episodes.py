@@ -11,12 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gem_core.errors import ConfigError
 from gem_rollout import Trajectory
 from gem_rollout.records.failures import Failure
 from gem_rollout.records.format_errors import BadEnding, bad_ending_of
 from gem_rollout.records.reward_parts import reward_parts
+from gem_rollout.records.runs import Run
 
-__all__ = ["EpisodeRecord", "Task", "level_of", "tasks_of", "with_task_ids"]
+__all__ = ["EpisodeRecord", "Task", "level_of", "run_and_agent", "tasks_of", "with_task_ids"]
 
 Task = tuple[str, str | int]
 """An environment, and the id or the seed of a task."""
@@ -184,6 +186,23 @@ def level_of(trajectory: Trajectory) -> str:
         return found["level"]
     level = trajectory.reset_info.get("level", "")
     return str(level) if isinstance(level, str | int) else ""
+
+
+def run_and_agent(argument: str) -> tuple[Run, str]:
+    """Return the run and the agent of ``RUN`` or ``RUN@AGENT``; an empty agent stands for all.
+
+    A path may contain an ``@``.
+
+    Raises:
+        ConfigError: There is no such run.
+    """
+    try:
+        return Run.open(argument), ""
+    except ConfigError:
+        path, at, agent = argument.rpartition("@")
+        if not at:
+            raise
+        return Run.open(path), agent
 
 
 def tasks_of(episodes: Iterable[EpisodeRecord]) -> dict[Task, list[EpisodeRecord]]:

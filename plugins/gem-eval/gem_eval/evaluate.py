@@ -29,7 +29,7 @@ from gem_eval.tables import (
     times_of,
     without_only_agent,
 )
-from gem_eval.until import Measure, Outcome, SequentialComparison, width_of
+from gem_eval.until import Measure, Outcome, SequentialComparison, episodes_against, width_of
 from gem_rollout import Budget, Component, FaultPolicy, TrajectoryFile, collect
 from gem_rollout.commands import (
     INTERRUPTED,
@@ -50,10 +50,6 @@ from gem_rollout.records.runs import Run, write_json
 __all__ = ["command"]
 
 _PRINTED = ("confidence", "rows", "decision")
-_AT_ANY_TIME = (
-    "The interval of the difference holds although the results decided when to stop; those of the "
-    "table do not allow for it."
-)
 
 
 class BudgetKeys(pydantic.BaseModel):
@@ -178,7 +174,7 @@ def _evaluate(job: Job[EvalKeys]) -> int:
         agents = agent_makers(job.config)
     ids = list(dict.fromkeys(factory.spec.id for factory in factories.values()))
     run, episodes = _open(job, ids, list(agents))
-    comparison = _comparison(job.keys, factories, list(agents))
+    comparison = _comparison(job, factories, list(agents))
     total = 0 if comparison else job.keys.episodes * job.keys.samples
     cells = [
         _Cell(factory, make_agent, Tally(env, name, total))
@@ -259,29 +255,34 @@ def _open(
 
 
 def _comparison(
-    keys: EvalKeys, factories: Mapping[str, EnvFactory], agents: Sequence[str]
+    job: Job[EvalKeys], factories: Mapping[str, EnvFactory], agents: Sequence[str]
 ) -> SequentialComparison | None:
     """Return the sequential comparison that is asked for; None without one.
 
     Raises:
         ConfigError: There are not two agents to compare, or the range of returns is unknown.
     """
+    keys = job.keys
     if keys.until is None:
         return None
+    known, source = None, ""
+    if keys.against is not None:
+        known, first, source = episodes_against(keys.against, job.config)
+        agents = [first if first not in agents else f"{source}@{first}", *agents]
     if len(agents) != 2:
-        raise ConfigError(
-            f"until=decided compares two agents, agent=[A,B]; got {', '.join(agents)}."
-        )
-    first, second = agents
+        asked = "agent=[A,B], or one agent and against=RUN"
+        raise ConfigError(f"until=decided compares two agents: {asked}; got {', '.join(agents)}.")
     return SequentialComparison(
         {name: width_of(name, factory.spec, keys.measure) for name, factory in factories.items()},
-        first=first,
-        second=second,
+        first=agents[0],
+        second=agents[1],
         samples=keys.samples,
         measure=keys.measure,
         difference=keys.difference,
         confidence=keys.confidence,
         seed=keys.seed,
+        against=known,
+        source=source,
     )
 
 
@@ -407,7 +408,8 @@ def _print_figures(
                 console.print()
         if outcome:
             print_line(console, outcome.line(), "bold")
-            print_line(console, _AT_ANY_TIME, "dim")
+            for line in outcome.notes():
+                print_line(console, line, "dim")
         for line in times_of(rows):
             print_line(console, line, "dim")
 

@@ -8,16 +8,22 @@ from typing import Any, Literal
 from gem_core.errors import ConfigError
 from gem_core.specs import EnvSpec
 from gem_eval.anytime import Decision
-from gem_eval.compare import Candidate
-from gem_eval.episodes import EpisodeRecord
+from gem_eval.episodes import EpisodeRecord, run_and_agent, with_task_ids
+from gem_eval.resume import differences
 from gem_eval.sequence import Draw, PairedSequence
 
-__all__ = ["Outcome", "SequentialComparison", "width_of"]
+__all__ = ["Outcome", "SequentialComparison", "episodes_against", "width_of"]
 
 Measure = Literal["success", "return"]
 Group = tuple[str, int]
 """An environment and the number of a task in it."""
 
+_AT_ANY_TIME = (
+    "The interval of the difference holds although the results decided when to stop; those of the "
+    "table do not allow for it."
+)
+_SAME = ("env", "mixture", "tools", "wrappers", "tool_use", "answer_instruction", "seed")
+"""Keys that decide what the agents are asked."""
 _FEWEST, _SHARE = 16, 20
 """A block has at least so many pairs, and one part in so many of those before it."""
 
@@ -39,6 +45,38 @@ def width_of(name: str, spec: EnvSpec, measure: Measure) -> float:
     return high - low
 
 
+def episodes_against(
+    argument: str, config: Mapping[str, Any]
+) -> tuple[list[EpisodeRecord], str, str]:
+    """Return the episodes to compare with, the name of their agent, and of their run.
+
+    Args:
+        argument: ``RUN`` or ``RUN@AGENT``.
+        config: The configuration of the new run, which must have the same tasks.
+
+    Raises:
+        ConfigError: There is no such run, it has several agents and none was named, or its
+            environments were configured differently.
+    """
+    run, agent = run_and_agent(argument)
+    episodes = with_task_ids(map(EpisodeRecord.of, run.trajectories()))
+    agents = list(dict.fromkeys(one.agent for one in episodes))
+    if not agent and len(agents) == 1:
+        agent = agents[0]
+    if agent not in agents:
+        raise ConfigError(
+            f"against={argument} needs one agent of {run.shown_path}, as in "
+            f"against={run.shown_path}@AGENT. It has: {', '.join(agents) or 'no episodes'}."
+        )
+    old = run.info().get("config") or {}
+    lines = [line for key in _SAME for line in differences(key, old.get(key), config.get(key))]
+    if lines:
+        raise ConfigError(
+            "\n  ".join([f"{run.shown_path} has other tasks (there -> here):", *lines])
+        )
+    return [one for one in episodes if one.agent == agent], agent, run.shown_path
+
+
 @dataclass
 class Outcome:
     """How a sequential comparison ended.
@@ -51,6 +89,7 @@ class Outcome:
         decision: What is known.
         reason: Why no more pairs are played; empty after a verdict.
         pairs_by_env: The pairs of each environment behind the decision.
+        other_openings: Pairs whose first observations differ.
     """
 
     first: str
@@ -60,6 +99,7 @@ class Outcome:
     decision: Decision
     reason: str
     pairs_by_env: dict[str, int]
+    other_openings: int
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain data, those of the decision among them."""
@@ -79,6 +119,16 @@ class Outcome:
         why = f" {self.reason}" if verdict == "undecided" else ""
         count = self.decision.pairs
         return f"{said}: {self.figures()}, after {count:,} pair{'s' * (count != 1)}.{why}"
+
+    def notes(self) -> list[str]:
+        """Return what a reader of the table and of the sentence has to know."""
+        lines = [_AT_ANY_TIME]
+        if self.other_openings:
+            lines.append(
+                f"{self.other_openings} pairs begin with different observations: the environments "
+                f"were not the same."
+            )
+        return lines
 
     def figures(self) -> str:
         """Return the difference with its interval."""
@@ -106,6 +156,7 @@ class SequentialComparison:
         confidence: In (0, 1).
         seed: Seed of the run.
         against: The first agent's episodes if they were played before; None if both agents play.
+        source: What the first agent's episodes are from, as messages call it.
     """
 
     widths: Mapping[str, float]
@@ -116,26 +167,25 @@ class SequentialComparison:
     difference: float
     confidence: float
     seed: int
-    against: Candidate | None = None
+    against: Sequence[EpisodeRecord] | None = None
+    source: str = ""
     reason: str = field(default="", init=False)
     """Why no more pairs can be played; empty while there may be more."""
+    _other_openings: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         self._sequence = PairedSequence(
             self.widths, seed=self.seed, difference=self.difference, confidence=self.confidence
         )
-        self._played: dict[tuple[Hashable, Group], list[EpisodeRecord]] = {}
+        self._played: dict[tuple[bool, Group], list[EpisodeRecord]] = {}  # True: by the first agent
         self._seen: dict[Hashable, Group] = {}
         self._pending: list[tuple[Draw, Group]] = []
         self._known: dict[str, list[int]] = {}
-        if self.against is not None:
-            for own in self.against.tasks.values():
-                for one in own:
-                    self._played.setdefault((True, (one.env_id, one.group)), []).append(one)
-            for _, (env_id, group) in self._played:
-                self._known.setdefault(env_id, []).append(group)
-            for groups in self._known.values():
-                groups.sort()
+        for one in sorted(self.against or (), key=lambda one: one.group):
+            group = one.env_id, one.group
+            if (True, group) not in self._played:
+                self._known.setdefault(one.env_id, []).append(one.group)
+            self._played.setdefault((True, group), []).append(one)
 
     def end(self, status: str) -> Outcome:
         """Return how it ended; ``status`` is a limit of the run, ``interrupted`` or empty."""
@@ -186,10 +236,7 @@ class SequentialComparison:
             return draw.env_id, draw.number
         known = self._known.get(draw.env_id, [])
         if draw.number >= len(known):
-            self.reason = (
-                f"All {len(known):,} tasks of {draw.env_id} in {self.against.run.shown_path} "
-                f"were played."
-            )
+            self.reason = f"All {len(known):,} tasks of {draw.env_id} in {self.source} were played."
             return None
         return draw.env_id, known[draw.number]
 
@@ -209,6 +256,7 @@ class SequentialComparison:
                 return
             if not self._is_new(second[0], group):
                 return
+            self._other_openings += first[0].opening != second[0].opening
             gap = self._mean(second) - self._mean(first)
             self._sequence.add(round(gap, 12))  # so that 0.1 + 0.2 - 0.3 is 0
             self._pending.pop(0)
@@ -253,4 +301,5 @@ class SequentialComparison:
             decision=decision,
             reason="" if decision.verdict != "undecided" else self.reason,
             pairs_by_env=dict(Counter(draw.env_id for draw in draws)),
+            other_openings=self._other_openings,
         )

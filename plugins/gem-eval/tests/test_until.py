@@ -1,0 +1,153 @@
+"""``gem-core eval until=decided``, run as a user runs it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gem_core.errors import ConfigError
+from gem_core.specs import EnvSpec
+from gem_eval.until import SequentialComparison, width_of
+from gem_rollout import read_trajectories
+
+GUESS = "game:GuessTheNumber-v0-easy"
+TWINS = ["+agent@agent.a=random", "+agent@agent.b=random"]
+"""Two agents that play alike."""
+
+pytestmark = pytest.mark.slow
+
+
+def decision(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "metrics.json").read_text())["decision"]
+    return found
+
+
+def test_a_run_stops_once_one_agent_is_better(tmp_path: Path, ok: Callable[..., str]) -> None:
+    asked = ["eval", GUESS, "agent=[random,oracle]", "until=decided", "budget=1000", "out=run"]
+    shown = ok(*asked, cwd=tmp_path)
+    found = decision(tmp_path / "run")
+    assert found["verdict"] == "better"
+    assert found["difference"]["low"] > 0
+    assert "oracle is better than random: success +" in shown
+    played = list(read_trajectories(tmp_path / "run" / "trajectories.jsonl"))
+    assert 2 * found["pairs"] <= len(played) < 100
+    again = ok(*asked, "resume=true", cwd=tmp_path)
+    assert again.splitlines()[-4:] == shown.splitlines()[-4:]
+    assert len(list(read_trajectories(tmp_path / "run" / "trajectories.jsonl"))) == len(played)
+
+
+def test_a_run_that_was_cut_off_ends_as_one_that_was_not(
+    tmp_path: Path, ok: Callable[..., str]
+) -> None:
+    envs = "envs=[game:GuessTheNumber-v0-easy,game:Hangman-v0-easy]"
+    asked = ["eval", envs, *TWINS, "until=decided", "difference=0.1", "measure=return"]
+    ok(*asked, "budget=2000", "out=whole", cwd=tmp_path)
+    shown = ok(*asked, "budget=90", "out=parts", cwd=tmp_path)
+    assert "Undecided between b and a" in shown
+    assert decision(tmp_path / "parts")["reason"] == "The budget is used up."
+    assert len(list(read_trajectories(tmp_path / "parts" / "trajectories.jsonl"))) <= 90
+    ok(*asked, "budget=2000", "out=parts", "resume=true", "concurrency=3", cwd=tmp_path)
+    whole, parts = decision(tmp_path / "whole"), decision(tmp_path / "parts")
+    assert whole == parts
+    assert whole["verdict"] == "equivalent"
+    assert set(whole["pairs_by_env"]) == {GUESS, "game:Hangman-v0-easy"}
+
+
+def test_against_compares_with_the_episodes_of_a_run(
+    tmp_path: Path, ok: Callable[..., str], gem: Callable[..., Any]
+) -> None:
+    ok("eval", GUESS, "agent=random", "episodes=60", "out=base", cwd=tmp_path)
+    asked = ["eval", GUESS, "until=decided", "against=base", "budget=500"]
+    shown = ok(*asked, "agent=oracle", "out=new", cwd=tmp_path)
+    assert "oracle is better than random" in shown
+    assert {t.agent for t in read_trajectories(tmp_path / "new" / "trajectories.jsonl")} == {
+        "oracle"
+    }
+    shown = ok(*asked, "agent=random", "difference=0.02", "out=same", cwd=tmp_path)
+    assert "Undecided between random and base@random" in shown
+    assert f"All 60 tasks of {GUESS} in base were played." in shown
+    other = gem(*asked, "agent=oracle", "seed=1", "env.max_turns=9", "out=x", cwd=tmp_path)
+    assert other.returncode == 1
+    assert "env.max_turns: 4 -> 9" in other.stderr
+    assert "seed: 0 -> 1" in other.stderr
+    assert not (tmp_path / "x").exists()
+
+
+def test_it_ends_when_all_tasks_were_played(tmp_path: Path, ok: Callable[..., str]) -> None:
+    rows = "+env.data=[{problem: 1+1, answer: '2'}, {problem: 1+2, answer: '3'}]"
+    shown = ok(
+        "eval", "math:Custom", rows, *TWINS, "until=decided", "budget=200", "out=run", cwd=tmp_path
+    )
+    assert "All tasks of math:Custom were played." in shown
+    assert decision(tmp_path / "run")["pairs"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["agent=[random,oracle]"], "until=decided needs a budget, such as budget=2000"),
+        (["agent=random", "budget=10"], "compares two agents"),
+        (["agent=[random,oracle,silent]", "budget=10"], "compares two agents"),
+        (["agent=[random,oracle]", "budget=10", "episodes=30"], "give a budget, not episodes"),
+        (["agent=oracle", "budget=10", "against=nothing"], "nothing"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    tmp_path: Path, gem: Callable[..., Any], arguments: list[str], message: str
+) -> None:
+    done = gem("eval", GUESS, "until=decided", "out=run", *arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def comparison(measure: Any = "success", widths: dict[str, float] | None = None) -> Any:
+    return SequentialComparison(
+        widths or {"a": 1.0},
+        first="one",
+        second="two",
+        samples=1,
+        measure=measure,
+        difference=0.05,
+        confidence=0.95,
+        seed=0,
+    )
+
+
+def test_returns_outside_of_their_range_are_an_error(episode: Callable[..., Any]) -> None:
+    one = comparison("return")
+    one.block(100, 1)
+    one.add(episode(env_id="a", agent="one", reward=0.0))
+    one.add(episode(env_id="a", agent="two", reward=3.0))
+    one.take()
+    with pytest.raises(ConfigError, match="above 1"):
+        one.decision()
+
+
+def test_an_environment_without_success_is_an_error(episode: Callable[..., Any]) -> None:
+    one = comparison()
+    one.block(100, 1)
+    for agent in ("one", "two"):
+        one.add(episode(None, env_id="a", agent=agent))
+    with pytest.raises(ConfigError, match="measure=return"):
+        one.take()
+
+
+def test_environments_that_ask_the_same_questions_are_noticed(episode: Callable[..., Any]) -> None:
+    one = comparison(widths={"a": 1.0, "b": 1.0})
+    for env_id, index in one.block(None, 1):
+        for agent in ("one", "two"):
+            made = episode(env_id=env_id, agent=agent, group=index)
+            made.task_id = f"question {index}"
+            one.add(made)
+    one.take()
+    assert one.reason.endswith("ask the same questions.")
+
+
+def test_an_unknown_range_of_returns_is_an_error() -> None:
+    spec = EnvSpec(id="x:Y", entry_point="x:Y")
+    assert width_of("x", spec, "success") == 1.0
+    with pytest.raises(ConfigError, match="return_range"):
+        width_of("x", spec, "return")
