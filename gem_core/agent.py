@@ -39,6 +39,8 @@ class Generation:
         extends: Whether the input begins with all inputs and replies of the earlier turns; False
             for the first turn.
         model: Name of the model that answered.
+        system_fingerprint: What the endpoint says about its software and weights; None if it does
+            not.
         finish_reason: Why it stopped: ``stop``, ``length``, ``tool_calls``, ...
         prompt_tokens: Number of tokens of the whole prompt, as counted by the endpoint.
         completion_tokens: Number of sampled tokens, as counted by the endpoint.
@@ -63,6 +65,7 @@ class Generation:
     reply: dict[str, Any] = field(default_factory=dict)
     extends: bool = False
     model: str = ""
+    system_fingerprint: str | None = None
     finish_reason: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None

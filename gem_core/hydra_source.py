@@ -36,7 +36,7 @@ from gem_core.notices import results_alone
 from gem_core.plugins import default_registry
 from gem_core.specs import Kind, Spec
 
-__all__ = ["GemConfigSource", "GemSearchPathPlugin", "option_key"]
+__all__ = ["GemConfigSource", "GemSearchPathPlugin", "option_key", "plain_parameters"]
 
 
 def _groups() -> dict[str, Kind[Any]]:
@@ -76,7 +76,7 @@ class GemConfigSource(ConfigSource):
         group = config_path.partition("/")[0]
         package = f"{group}.{option_key(spec.id)}" if _groups()[group].several else None
         try:
-            config = OmegaConf.create({"id": spec.id, **_parameters(spec)})
+            config = OmegaConf.create({"id": spec.id, **_options(spec)})
         except GemError as error:
             raise ConfigLoadError(str(error)) from error
         return ConfigResult(
@@ -128,12 +128,20 @@ def option_key(spec_id: str) -> str:
     return re.sub(r"\W", "_", spec_id)
 
 
-def _parameters(spec: Spec) -> dict[str, Any]:
-    """Return the parameters of a spec's entry point that have values which YAML can express."""
+def _options(spec: Spec) -> dict[str, Any]:
     with results_alone():
         found = spec.parameters()
     values = {n: MISSING if one is inspect.Parameter.empty else one for n, one in found.items()}
     return {name: value for name, value in values.items() if _is_plain(value)}
+
+
+def plain_parameters(spec: Spec) -> dict[str, Any]:
+    """Return the parameters of a spec that have values which YAML can express.
+
+    Raises:
+        EntryPointError: The entry point cannot be loaded.
+    """
+    return {name: value for name, value in _options(spec).items() if value != MISSING}
 
 
 def _is_plain(value: Any) -> bool:

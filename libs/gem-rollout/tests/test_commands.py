@@ -44,7 +44,7 @@ def test_a_function_is_given_its_keys_the_environments_and_a_folder(tmp_path):
     assert job.keys == Keys(size=5, name="12")
     assert job.form == "json"
     assert job.folder == tmp_path / "folder"
-    assert job.words[0] == "gem-core test"
+    assert job.command == ["gem-core", "test", *job.words]
     (make_env,) = env_factories(job.config)
     assert make_env.spec.kwargs["max_turns"] == 7
 
@@ -56,7 +56,7 @@ def test_a_run_records_the_text_of_a_file_and_not_its_name(tmp_path):
     file.write_text(text)
     invoke(jobs.append, "name=@name.txt")
     file.unlink()
-    invoke(jobs.append, *jobs[0].words[1:])
+    invoke(jobs.append, *jobs[0].words)
     assert [(job.keys.name, job.config["name"]) for job in jobs] == [(text, text)] * 2
 
 

@@ -511,7 +511,7 @@ def test_a_command_may_declare_secrets_of_its_own(error, tmp_path, monkeypatch, 
 
     def work(job):
         """Work."""
-        Run.create(job.folder, command=job.words, config=job.config, envs=[], agents=[])
+        Run.create(job.folder, command=job.command, config=job.config, envs=[], agents=[])
         if error is not None:
             raise error(f"It does not open with {job.keys.phrase}.")
 
@@ -521,7 +521,7 @@ def test_a_command_may_declare_secrets_of_its_own(error, tmp_path, monkeypatch, 
         command.main(words, prog_name="gem-core work", standalone_mode=False)
     info = Run(tmp_path / "run").info()
     assert (info["config"]["phrase"], info["config"]["inner"]["pin"]) == (HIDDEN, HIDDEN)
-    assert shlex.split(info["command"])[1:] == ["phrase=(hidden)", "inner.pin=(hidden)"]
+    assert Run(tmp_path / "run").typed()[1] == ["phrase=(hidden)", "inner.pin=(hidden)"]
     shown = "".join(capfd.readouterr())
     assert ("It does not open with (hidden)." in shown) == (error is not None)
     assert "planted" not in shown

@@ -265,6 +265,7 @@ class OpenAIAgent(BaseAgent):
             reply=dict(answer.message),
             extends=extends,
             model=answer.model or self.model,
+            system_fingerprint=answer.system_fingerprint,
             finish_reason=answer.finish_reason,
             prompt_tokens=answer.prompt_tokens,
             completion_tokens=answer.completion_tokens,

@@ -17,6 +17,7 @@ class Answer:
 
     message: Mapping[str, Any]
     model: str
+    system_fingerprint: str | None
     finish_reason: str | None
     prompt_tokens: int | None
     completion_tokens: int | None
@@ -97,9 +98,11 @@ def _answer(
     if logprobs is None:
         tokens = None
     model, reason = answer.get("model"), choice.get("finish_reason")
+    mark = answer.get("system_fingerprint")
     return Answer(
         message=message,
         model=model if isinstance(model, str) else "",
+        system_fingerprint=mark if isinstance(mark, str) else None,
         finish_reason=reason if isinstance(reason, str) else None,
         prompt_tokens=_count(usage.get("prompt_tokens")),
         completion_tokens=_count(usage.get("completion_tokens")),

@@ -36,6 +36,7 @@ from gem_rollout.commands import (
     HydraCommand,
     Job,
     agent_makers,
+    env_parameters,
     envs_by_name,
 )
 from gem_rollout.commands.progress import print_line
@@ -45,6 +46,7 @@ from gem_rollout.episodes.rollout import Rollout
 from gem_rollout.models.threads import command_threads
 from gem_rollout.records.failures import Failures
 from gem_rollout.records.format_errors import FormatErrors
+from gem_rollout.records.provenance import Observed
 from gem_rollout.records.runs import Run, write_json
 
 __all__ = ["command"]
@@ -173,7 +175,7 @@ def _evaluate(job: Job[EvalKeys]) -> int:
         factories = envs_by_name(job.config, left_out=left_out)
         agents = agent_makers(job.config)
     ids = list(dict.fromkeys(factory.spec.id for factory in factories.values()))
-    run, episodes = _open(job, ids, list(agents))
+    run, episodes = _open(job, ids, list(agents), env_parameters(factories))
     comparison = _comparison(job, factories, list(agents))
     total = 0 if comparison else job.keys.episodes * job.keys.samples
     cells = [
@@ -187,6 +189,9 @@ def _evaluate(job: Job[EvalKeys]) -> int:
         if comparison:
             comparison.add(episode)
     console = console_for(stderr=True)
+    facts = job.facts_of(run)
+    for line in facts.differences():
+        print_line(console, line, "yellow")
     status = ""
     with (
         results_alone(),
@@ -195,7 +200,8 @@ def _evaluate(job: Job[EvalKeys]) -> int:
         TrajectoryFile(run.trajectories_path) as file,
     ):
         try:
-            for episode in _play(cells, file, job.keys, spent, console, workers, comparison):
+            playing = _play(cells, file, job.keys, spent, console, workers, comparison, facts)
+            for episode in playing:
                 episodes.append(episode)
                 if comparison:
                     comparison.add(episode)
@@ -226,6 +232,7 @@ command = HydraCommand(
     EvalKeys,
     formats=("table", "json", "csv", "md"),
     executor=True,
+    again=True,
     examples=[
         "gem-core eval game:GuessTheNumber-v0-easy agent=oracle episodes=50",
         "gem-core eval math:Sample agent=openai agent.model=NAME agent.base_url=URL samples=4",
@@ -235,12 +242,13 @@ command = HydraCommand(
         "gem-core eval 'envs=[{id: math:Sample, shuffle: false}, qa:Sample]' agent=oracle",
         "gem-core eval +env@envs.a=rg/gcd envs.a.level=0 +env@envs.b=rg/gcd agent=oracle",
         "gem-core eval out=runs/mine resume=true ...",
+        "gem-core eval --again runs/mine episodes=40",
     ],
 )
 
 
 def _open(
-    job: Job[EvalKeys], envs: list[str], agents: list[str]
+    job: Job[EvalKeys], envs: list[str], agents: list[str], parameters: Mapping[str, Any]
 ) -> tuple[Run, list[EpisodeRecord]]:
     """Make the run's folder, or continue the run in it; return its episodes as well."""
     run, config = Run(job.folder), job.config
@@ -250,7 +258,14 @@ def _open(
         check_same(run, config)
         config = with_earlier(config, run.info().get("config") or {})
         known = known_episodes(run, seed=job.keys.seed, repeat_errors=job.keys.repeat_errors)
-    run = Run.create(job.folder, command=job.words, config=config, envs=envs, agents=agents)
+    run = Run.create(
+        job.folder,
+        command=job.command,
+        config=config,
+        envs=envs,
+        agents=agents,
+        parameters=parameters,
+    )
     return run, known
 
 
@@ -311,6 +326,7 @@ def _play(
     console: Console,
     workers: EpisodeWorkers,
     comparison: SequentialComparison | None,
+    facts: Observed,
 ) -> Iterator[EpisodeRecord]:
     """Play the missing episodes: one agent after the other, each in all environments together."""
     tallies, warned = [cell.tally for cell in cells], set[str]()
@@ -330,6 +346,8 @@ def _play(
                             warned.add(warning)
                             print_line(console, warning, "yellow")
                         file.append(trajectory)
+                        for line in facts.add(trajectory):
+                            print_line(console, line, "yellow")
                         episode = EpisodeRecord.of(trajectory)
                         spent.add(episode)
                         progress.add(of_agent[trajectory.component].tally, episode)

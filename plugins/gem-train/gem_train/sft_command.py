@@ -121,7 +121,7 @@ def _train(job: Job[SFTKeys]) -> int:
     )
     set_threads(policy.model, keys.threads)
     run = Run.create(
-        folder, command=job.words, config=job.config, envs=sources, agents=[AGENT], kind="sft"
+        folder, command=job.command, config=job.config, envs=sources, agents=[AGENT], kind="sft"
     )
     console = Terminal(stderr=True)
     found = _play(sources, policy, run, keys, console) if old is None else old.trajectories()
@@ -298,7 +298,7 @@ _OF_BOTH = (
 
 def _suggest_next(run: Run, job: Job[SFTKeys], policy: Any) -> None:
     """Print the command that goes on with the model, with all that was typed and it needs."""
-    words = [word for word in job.words[1:] if _top_of(word) in _OF_BOTH]
+    words = [word for word in job.words if _top_of(word) in _OF_BOTH]
     if job.keys.trajectories is not None:
         words.insert(0, "ENV")
     words = [_typed(word) for word in redact_words(words, job.config)]

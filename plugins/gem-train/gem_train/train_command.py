@@ -1,7 +1,6 @@
 """``gem-core train``: train a model on environments with reinforcement learning."""
 
 import contextlib
-import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -85,7 +84,7 @@ def _words_of_run(typed: Mapping[str, str]) -> list[str]:
         return []
     if "out" not in typed:
         raise ConfigError("resume=true needs the run's folder: out=...")
-    return shlex.split(Run.open(typed["out"]).info().get("command", ""))[1:]
+    return Run.open(typed["out"]).typed()[1]
 
 
 def _train(job: Job[TrainKeys]) -> int:
@@ -162,7 +161,12 @@ def _open(job: Job[TrainKeys], envs: list[str]) -> Run:
     if job.keys.resume:
         _check_same(run.info().get("config", {}), job.config)
     return Run.create(
-        job.folder, command=job.words, config=job.config, envs=envs, agents=["policy"], kind="train"
+        job.folder,
+        command=job.command,
+        config=job.config,
+        envs=envs,
+        agents=["policy"],
+        kind="train",
     )
 
 

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
         check_values,
         plain_config,
     )
-    from gem_rollout.commands.environments import env_factories, env_sources, envs_by_name
+    from gem_rollout.commands.environments import (
+        env_factories,
+        env_parameters,
+        env_sources,
+        envs_by_name,
+    )
 
 __all__ = [
     "FAIL_ON_ERROR",
@@ -28,6 +33,7 @@ __all__ = [
     "agent_makers",
     "check_values",
     "env_factories",
+    "env_parameters",
     "env_sources",
     "envs_by_name",
     "plain_config",
@@ -47,6 +53,6 @@ __getattr__, __dir__ = lazy_names(
             "check_values",
             "plain_config",
         ),
-        "environments": ("env_factories", "env_sources", "envs_by_name"),
+        "environments": ("env_factories", "env_parameters", "env_sources", "envs_by_name"),
     },
 )

@@ -1,7 +1,8 @@
 """Words as Hydra reads them, and the specs that they choose, by place in the configuration."""
 
+import contextlib
 import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,12 +11,16 @@ from hydra.core.override_parser.types import ChoiceSweep, QuotedString, ValueTyp
 from hydra.errors import HydraException
 
 from gem_core.config import parameter_types
-from gem_core.errors import ConfigError, UnknownKwargError, near_names
+from gem_core.errors import ConfigError, GemError, UnknownKwargError, near_names
 from gem_core.hydra_source import option_key
 from gem_core.plugins import default_registry
-from gem_core.specs import Kind, Spec, check_kwargs
+from gem_core.specs import ENVS, Kind, Spec, check_kwargs
 
-__all__ = ["Chosen", "Group", "Word", "parsed"]
+__all__ = ["NAMED", "Chosen", "Group", "Word", "parsed"]
+
+
+NAMED = ("envs", "mixture")
+"""Keys of environments with names."""
 
 
 @dataclass(frozen=True)
@@ -101,15 +106,25 @@ class Chosen:
     specs: Mapping[str, Spec]
 
     @classmethod
-    def by(cls, words: Sequence[Word], groups: Mapping[str, Group]) -> Self:
+    def by(
+        cls,
+        words: Sequence[Word],
+        groups: Mapping[str, Group],
+        recorded: Mapping[str, Any] | None = None,
+    ) -> Self:
         """Return what words choose, and by default where they set parameters.
+
+        Args:
+            words: The words.
+            groups: The keys that take ids.
+            recorded: The configuration of a run, without what the words replace.
 
         Raises:
             ConfigError: A value is not an id, an id is there twice, or parameters are set where
                 nothing is chosen.
             UnknownIdError: There is no such spec.
         """
-        found: dict[str, Spec] = {}
+        found = dict(_recorded(recorded or {}, groups))
         for word in words:
             is_choice = word.key in groups and word.sign != "~"
             if is_choice and not isinstance(word.value, dict):
@@ -120,7 +135,8 @@ class Chosen:
             if its and None not in places:
                 specs = [default_registry().find(group.kind, one) for one in group.default]
                 found |= {_place(name, group.kind, spec): spec for spec in specs}
-            if its and not places and not group.default:
+            is_there = any(one.split(".")[0] == name for one in found)
+            if its and not is_there and not places and not group.default:
                 _check_own(its, group)
         return cls(found)
 
@@ -173,6 +189,23 @@ class Chosen:
                 raise
             near = f"{near_names(name, others)} {', '.join(others)}."
             raise UnknownKwargError(f"{error} Other keys in the same place:{near}") from None
+
+
+def _recorded(config: Mapping[str, Any], groups: Mapping[str, Group]) -> Iterator[tuple[str, Spec]]:
+    """Yield the specs of the parts of a configuration, by place, that are installed."""
+    kinds = {name: group.kind for name, group in groups.items()} | dict.fromkeys(NAMED, ENVS)
+    for name, kind in kinds.items():
+        part = config.get(name)
+        is_one = isinstance(part, Mapping) and "id" in part
+        parts = {name: part} if is_one else {f"{name}.{key}": one for key, one in _items(part)}
+        for place, one in parts.items():
+            with contextlib.suppress(GemError):  # whoever makes the part reports it
+                part_id = one.get("id") if isinstance(one, Mapping) else one
+                yield place, default_registry().find(kind, str(part_id))
+
+
+def _items(value: Any) -> Iterable[tuple[Any, Any]]:
+    return value.items() if isinstance(value, Mapping) else ()
 
 
 def _placed(word: Word, kind: Kind[Any]) -> dict[str, Spec]:

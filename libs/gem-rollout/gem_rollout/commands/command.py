@@ -30,12 +30,15 @@ from gem_core.options import CLOSED_PIPE, json_alone, message_of, print_json
 from gem_core.plugins import default_registry
 from gem_core.specs import AGENTS, ENVS, TOOLS, WRAPPERS, Kind, load_entry_point
 from gem_rollout.answer_instruction import DEFAULT, KEY
+from gem_rollout.commands.again import Again
 from gem_rollout.commands.agents import unusable
 from gem_rollout.commands.chosen import Group
 from gem_rollout.commands.completion import complete, description_of
 from gem_rollout.commands.composition import WITHOUT_SECRETS, compose, flag_words
 from gem_rollout.commands.words import Grammar
+from gem_rollout.records.provenance import Observed
 from gem_rollout.records.redaction import declared_by, hide, remembered, secrets_in, typed
+from gem_rollout.records.runs import Run
 
 __all__ = [
     "FAIL_ON_ERROR",
@@ -78,7 +81,9 @@ class Job(Generic[K]):
         form: The value of ``--format``.
         folder: The folder ``out``; in a sweep a folder below it. The working directory for a
             command without the key ``out``.
-        words: The command and its overrides, to be recorded or typed again.
+        words: The overrides.
+        command: The command and its overrides, to be recorded or typed again.
+        again: The run that the command repeats, if it does.
     """
 
     keys: K
@@ -86,6 +91,13 @@ class Job(Generic[K]):
     form: str
     folder: Path
     words: list[str]
+    command: list[str]
+    again: Again | None = None
+
+    def facts_of(self, run: Run) -> Observed:
+        """Return what adds facts to a run, and compares them with those of the run repeated."""
+        again = self.again
+        return Observed(run) if again is None else Observed(run, again.info, again.path)
 
     def print_json(self, value: object) -> None:
         """Print the result of the format ``json``; in a sweep, on one line for each job."""
@@ -135,6 +147,12 @@ _FLAGS = [
     click.Option(["--config-name"], help="A configuration of your own, instead of this command's."),
 ]
 
+_AGAIN = click.Option(
+    ["--again"],
+    metavar="RUN",
+    help="Repeat the run of this folder, with its configuration; further words change it.",
+)
+
 
 _INSTRUCTION = FieldInfo(annotation=str | None, description="How to answer; null for nothing.")
 
@@ -157,6 +175,7 @@ class HydraCommand(click.Command):
         subject: The group of the first word without a ``=``; empty if that is an environment.
         subcommands: Entry points of further commands, by the word that follows ``name``.
         executor: Whether it has the key ``executor``; then its function calls ``executor_of``.
+        again: Whether it has the option ``--again``; then its function makes a ``Run``.
     """
 
     def __init__(
@@ -173,6 +192,7 @@ class HydraCommand(click.Command):
         subject: str = "",
         subcommands: Mapping[str, str] | None = None,
         executor: bool = False,
+        again: bool = False,
     ) -> None:
         words = click.Argument(
             ["words"],
@@ -190,7 +210,7 @@ class HydraCommand(click.Command):
         super().__init__(
             name,
             callback=self._run,
-            params=[words, form, *_FLAGS],
+            params=[words, form, *([_AGAIN] if again else []), *_FLAGS],
             help=function.__doc__,
             epilog="\b\nExamples:\n" + "\n".join(f"  {line}" for line in examples),
         )
@@ -267,19 +287,27 @@ class HydraCommand(click.Command):
 
     def _run_words(self, words: Sequence[str], form: str, flags: dict[str, Any]) -> int:
         is_own = bool(flags["config_dir"] or flags["config_name"])
+        program, again = f"gem-core {self.name}", None
+        if path := flags.pop("again", None):
+            again = Again.of(path, program)
         with results_alone():
-            overrides = self._grammar().overrides(words, is_sweep=flags["multirun"], is_own=is_own)
+            grammar = self._grammar()
+            if again is not None:
+                grammar = grammar.repeating(again.config(grammar.keys))
+            overrides = grammar.overrides(words, is_sweep=flags["multirun"], is_own=is_own)
         for override in overrides:
             key, _, value = override.partition("=")
             if key == "out":
                 _check_out(value)
-        program = f"gem-core {self.name}"
         store = program.replace(" ", "-")
-        ConfigStore.instance().store(name=store, node=self._node())
+        node = self._node()
+        if again is not None:
+            node = _repeating(node, grammar.kept(overrides))
+        ConfigStore.instance().store(name=store, node=node)
         statuses: list[int] = []
 
         def task(config: DictConfig) -> None:
-            statuses.append(self._play(config, [program, *overrides], form))
+            statuses.append(self._play(config, overrides, form, again))
 
         typed_keys = [override.partition("=")[0] for override in overrides]
         hidden = [word for word in WITHOUT_SECRETS if word.partition("=")[0] not in typed_keys]
@@ -347,16 +375,21 @@ class HydraCommand(click.Command):
             further=self._further,
         )
 
-    def _play(self, config: DictConfig, words: list[str], form: str) -> int:
+    def _play(self, config: DictConfig, words: list[str], form: str, again: Again | None) -> int:
         """Call the function; return the exit status, or exit after Ctrl-C."""
         try:
             plain = plain_config(config)
+            if again is not None:
+                again.check(plain)
+            flag = [] if again is None else [f"--again={again.path}"]
             job = Job(
                 keys=check_values(self._keys, plain),
                 config=plain,
                 form=form,
                 folder=Path(HydraConfig.get().runtime.output_dir),
                 words=words,
+                command=["gem-core", *str(self.name).split(), *flag, *words],
+                again=again,
             )
             status = self._function(job) or 0
         except (GemError, OSError) as error:
@@ -370,6 +403,17 @@ class HydraCommand(click.Command):
         if status == INTERRUPTED:
             sys.exit(INTERRUPTED)  # the rest of a sweep as well
         return status
+
+
+def _repeating(node: dict[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a command's configuration with recorded values, and nothing chosen by default."""
+    defaults: list[Any] = ["_self_"]
+    for one in node["defaults"][1:]:
+        ((group, option),) = one.items()
+        is_setting = group.startswith("override ")
+        nothing: list[str] | None = [] if isinstance(option, list) else None
+        defaults.append({group: option if is_setting else nothing})
+    return {**node, **recorded, "defaults": defaults}
 
 
 def _check_out(value: str) -> None:

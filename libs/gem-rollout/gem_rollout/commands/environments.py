@@ -23,14 +23,15 @@ import pydantic
 from gem_core.config import describe_validation_error, factory_from_config, part_kwargs
 from gem_core.errors import ConfigError, NotInstalledError
 from gem_core.factory import EnvFactory
+from gem_core.hydra_source import plain_parameters
 from gem_core.known import install_hint
-from gem_core.mixture import Component
+from gem_core.mixture import Component, MixtureEnv
 from gem_core.plugins import default_registry
 from gem_core.specs import ENVS, EnvSpec, check_kwargs
 from gem_rollout.answer_instruction import instructed
 from gem_rollout.records.redaction import redact
 
-__all__ = ["env_factories", "env_sources", "envs_by_name", "named_specs"]
+__all__ = ["env_factories", "env_parameters", "env_sources", "envs_by_name", "named_specs"]
 
 
 def envs_by_name(
@@ -83,6 +84,25 @@ def env_factories(config: Mapping[str, Any]) -> list[EnvFactory]:
         GemError: A part does not exist or refuses its parameters.
     """
     return list(envs_by_name(config).values())
+
+
+def env_parameters(factories: Mapping[str, EnvFactory]) -> dict[str, Any]:
+    """Return the id and the parameters of each environment, defaults included, without secrets.
+
+    Parameters that JSON cannot express are left out. Of a mixture, its parts are returned, by their
+    names.
+
+    Args:
+        factories: The result of ``envs_by_name``.
+    """
+    found: dict[str, Any] = {}
+    for name, factory in factories.items():
+        if factory.spec.entry_point is MixtureEnv:
+            parts = factory.spec.kwargs["components"]
+            found |= env_parameters({key: part.make_env for key, part in parts.items()})
+        else:
+            found[name] = redact({"id": factory.spec.id, **plain_parameters(factory.spec)})
+    return found
 
 
 def env_sources(config: Mapping[str, Any]) -> dict[str, Component]:

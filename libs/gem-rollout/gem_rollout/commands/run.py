@@ -28,7 +28,7 @@ from gem_rollout.commands.command import (
     HydraCommand,
     Job,
 )
-from gem_rollout.commands.environments import envs_by_name
+from gem_rollout.commands.environments import env_parameters, envs_by_name
 from gem_rollout.commands.progress import Mode, ProgressBar, print_line
 from gem_rollout.episodes.executor import executor_of
 from gem_rollout.episodes.rollout import Rollout
@@ -125,10 +125,20 @@ def _run(job: Job[RunKeys]) -> int:
     run.check_can_write(resume=job.keys.resume, envs=envs)
     asked = {(env, agent) for env in factories for agent in agents}
     known = _known_episodes(run, job.keys, asked, problems)
-    run = Run.create(job.folder, command=job.words, config=job.config, envs=envs, agents=agents)
+    run = Run.create(
+        job.folder,
+        command=job.command,
+        config=job.config,
+        envs=envs,
+        agents=agents,
+        parameters=env_parameters(factories),
+    )
     tallies: list[_Tally] = []
     interrupted = False
     console = Terminal(stderr=True, highlight=False)
+    facts = job.facts_of(run)
+    for line in facts.differences():
+        print_line(console, line, "yellow")
     warn = functools.cache(functools.partial(print_line, console, style="yellow"))
     total = len(factories) * len(agents) * job.keys.episodes
     with (
@@ -154,6 +164,8 @@ def _run(job: Job[RunKeys]) -> int:
                             tally.played += 1
                             tally.seconds = time.perf_counter() - started
                             file.append(trajectory)
+                            for line in facts.add(trajectory):
+                                print_line(console, line, "yellow")
                             problems.add(trajectory)
                             bar.update(advance=1)
         except KeyboardInterrupt:
@@ -175,6 +187,7 @@ command = HydraCommand(
     RunKeys,
     agents=["random"],
     executor=True,
+    again=True,
     examples=[
         "gem-core run game:GuessTheNumber-v0-easy agent=oracle",
         "gem-core run game:Sudoku-v0-hard env.empty_cells=30 agent=[oracle,random] episodes=100",
@@ -183,6 +196,7 @@ command = HydraCommand(
         "gem-core run rg:leg_counting env.size=100 env.level=2 agent=oracle",
         "gem-core run 'envs=[{id: rg:gcd, level: 2}, rg:lcm]' agent=oracle",
         "gem-core run 'game:*-easy' agent=oracle executor=processes",
+        "gem-core run --again RUN episodes=100",
         "gem-core run -m env=game/Sudoku-v0-easy,game/Sudoku-v0-hard agent=oracle",
     ],
 )

@@ -31,7 +31,7 @@ from pydantic.fields import FieldInfo
 
 from gem_core.errors import ConfigError, GemError, near_names
 from gem_core.plugins import default_registry
-from gem_rollout.commands.chosen import Chosen, Group, Word, parsed
+from gem_rollout.commands.chosen import NAMED, Chosen, Group, Word, parsed
 from gem_rollout.commands.suites import SUITES, Suite
 from gem_rollout.records.redaction import HIDDEN, redact_words, typed
 
@@ -63,6 +63,7 @@ class Grammar:
         subject: The group that the first bare word belongs to; empty if that is an environment.
         further: Returns further words, given the values that were typed by key. Those whose keys
             were typed are left out.
+        recorded: The configuration of the run that the command repeats.
     """
 
     keys: Collection[str]
@@ -70,6 +71,7 @@ class Grammar:
     fields: Mapping[str, FieldInfo] = field(default_factory=dict)
     subject: str = ""
     further: Callable[[Mapping[str, str]], Iterable[str]] | None = None
+    recorded: Mapping[str, Any] = field(default_factory=dict)
 
     def overrides(
         self, words: Sequence[str], *, is_sweep: bool = False, is_own: bool = False
@@ -94,7 +96,7 @@ class Grammar:
         if is_own:
             return [*map(str, read)]
         self._check_keys(read)
-        chosen = Chosen.by(read, self.groups)
+        chosen = Chosen.by(read, self.groups, self._kept(read))
         read = [replace(word, key=chosen.full_name(word.key)) for word in read]
         is_sweep = is_sweep or any(word.key == "hydra.mode" for word in read)
         for word in read:
@@ -104,6 +106,29 @@ class Grammar:
             if word.is_list and not is_sweep:
                 raise self._several_values(word, chosen)
         return [*map(str, read)]
+
+    def repeating(self, recorded: Mapping[str, Any]) -> "Grammar":
+        """Return the grammar of a command that repeats a run, so that nothing has a default.
+
+        Args:
+            recorded: The run's configuration.
+        """
+        groups = {name: replace(group, default=()) for name, group in self.groups.items()}
+        return replace(self, groups=groups, recorded=recorded)
+
+    def kept(self, overrides: Iterable[str]) -> dict[str, Any]:
+        """Return the configuration of the run that is repeated, without what is chosen anew.
+
+        A word such as ``agent=ID`` replaces all agents, and one that chooses environments all
+        environments.
+        """
+        return self._kept(filter(None, map(parsed, overrides)))
+
+    def _kept(self, words: Iterable[Word]) -> dict[str, Any]:
+        whole = {word.key for word in words if word.package is None and word.sign != "~"}
+        envs = {"env", *NAMED}
+        replaced = (whole & {*self.groups}) | (envs if whole & envs else set())
+        return {key: value for key, value in self.recorded.items() if key not in replaced}
 
     def places(self, words: Sequence[str], key: str) -> Chosen:
         """Return what is chosen so far where a key belongs to, while words are being typed."""

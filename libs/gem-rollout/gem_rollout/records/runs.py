@@ -9,6 +9,7 @@
 
 import contextlib
 import glob
+import itertools
 import json
 import os
 import re
@@ -19,11 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from gem_core.errors import ConfigError, GemError
-from gem_core.modules import source_of
-from gem_core.plugins import default_registry
+from gem_core.errors import ConfigError
 from gem_core.records import json_value
-from gem_core.specs import ENVS
+from gem_rollout.records.provenance import facts, sources
 from gem_rollout.records.redaction import redact, redact_words
 from gem_rollout.records.store import TrajectoryFile, private, read_trajectories
 from gem_rollout.records.trajectory import Trajectory
@@ -66,6 +65,7 @@ class Run:
         config: Mapping[str, Any],
         envs: Iterable[str],
         agents: Iterable[str],
+        parameters: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> Self:
         """Make a run's folder and write ``run.json``, which only its owner can read.
@@ -80,22 +80,27 @@ class Run:
                 leaves out its secrets, and those of the command.
             envs: Ids of the environments.
             agents: Names of the agents.
+            parameters: Parameters of the environments by name, as ``env_parameters`` returns them.
             more: Further keys of ``info``.
         """
         run = cls(Path(path))
         run.path.mkdir(parents=True, exist_ok=True)
-        old = run.info() if run.has_episodes else {}
-        info = {
-            "versions": _versions(),
+        old: dict[str, Any] = run.info() if run.has_episodes else {}
+        ids = list(dict.fromkeys([*old.get("envs", []), *envs]))
+        info: dict[str, Any] = {
+            **{key: old[key] for key in ("data", "models") if key in old},
+            **facts(config, ids),
             "command": shlex.join(redact_words(command, config)),
             "config": redact(config),
             "created": old.get("created", time.time()),
-            "envs": list(dict.fromkeys([*old.get("envs", []), *envs])),
+            "envs": ids,
             "agents": list(dict.fromkeys([*old.get("agents", []), *agents])),
             **more,
         }
-        if sources := old.get("sources", {}) | _sources(info["envs"]):
-            info["sources"] = sources
+        if named := old.get("parameters", {}) | (parameters or {}):
+            info["parameters"] = named
+        if files := old.get("sources", {}) | sources(ids):
+            info["sources"] = files
         write_json(run.path / INFO, info)
         run.trajectories_path.touch(mode=0o600)
         return run
@@ -149,7 +154,7 @@ class Run:
                 f"{self.path} holds a run: add resume=true to continue it, or choose another out."
             )
         known = self.info().get("sources", {}) if self.has_episodes else {}
-        for env_id, source in _sources(envs).items():
+        for env_id, source in sources(envs).items():
             if known.get(env_id, source) != source:
                 raise ConfigError(
                     f"{env_id} is not what the episodes of {self.path} were played with: "
@@ -160,8 +165,9 @@ class Run:
     def info(self) -> dict[str, Any]:
         """Return the content of ``run.json``; empty for a file of trajectories.
 
-        It has ``versions`` (of gem-core and the plugins), ``command``, ``config``, ``created``
-        (unix time), ``envs`` (ids) and ``agents`` (names).
+        It has ``command``, ``config``, ``created`` (unix time), ``envs`` (ids), ``agents`` (names)
+        and the facts of ``gem_rollout.records.provenance``. ``run`` and ``eval`` add
+        ``parameters``, all those of each environment by its name.
 
         Raises:
             ConfigError: ``run.json`` is not a JSON object.
@@ -176,6 +182,18 @@ class Run:
         if not isinstance(info, dict):
             raise ConfigError(f"{path} must hold a JSON object; found {type(info).__name__}.")
         return info
+
+    def note(self, **more: Any) -> None:
+        """Add keys to ``info``, or replace them."""
+        write_json(self.path / INFO, self.info() | more)
+
+    def typed(self) -> tuple[str, list[str]]:
+        """Return the command of ``info``, such as ``gem-core eval``, and its overrides."""
+        words = shlex.split(self.info().get("command", ""))
+        name = [
+            *itertools.takewhile(lambda one: one[:1] not in ("-", "~") and "=" not in one, words)
+        ]
+        return " ".join(name), words[len(name) :]
 
     def trajectories(self) -> Iterator[Trajectory]:
         """Yield the trajectories one at a time, in the order in which they ended."""
@@ -195,25 +213,6 @@ class Run:
 def _shown(path: Path) -> str:
     relative = os.path.relpath(path)
     return str(path) if relative.startswith("..") else relative
-
-
-def _sources(envs: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return file and hash of the environments that no distribution registers, by id."""
-    found = {}
-    for env_id in envs:
-        with contextlib.suppress(GemError):  # such as a mixture, which has no spec
-            spec = default_registry().find(ENVS, env_id)
-            if not spec.source and isinstance(spec.entry_point, str):
-                found[env_id] = source_of(spec.entry_point)
-    return {env_id: source for env_id, source in found.items() if source}
-
-
-def _versions() -> dict[str, str]:
-    from importlib.metadata import entry_points, version  # noqa: PLC0415 - only runs pay for it
-
-    sources = {point.dist for point in entry_points(group="gem") if point.dist}
-    plugins = {source.name: source.version for source in sources}
-    return {"gem-core": version("gem-core"), **dict(sorted(plugins.items()))}
 
 
 def write_json(path: Path, value: Any) -> None:
