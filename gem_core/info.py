@@ -26,6 +26,8 @@ class InfoKeys(TypedDict, total=False):
     """The use of models by the step: ``prompt_tokens``, ``completion_tokens``, ``cost``."""
     data: str
     """Of ``reset``: the name of the data that the task comes from."""
+    data_version: str
+    """Of ``reset``: the version of that data, such as a commit or ``sha256:`` and a hash."""
     format_error: bool
     """Whether the action could not be parsed."""
     parsed_action: str

@@ -240,6 +240,8 @@ class TaskEnv(BaseEnv):
         self.epoch = cursor.epoch
         self._cursor = self._order.after(cursor)
         info: Info = {"task_id": self.task_id(self.row), "data": self.data_name}
+        if self.rows.version:
+            info["data_version"] = self.rows.version
         if self.idx is not None:
             info["idx"] = self.idx
         return self.question(self.row), info

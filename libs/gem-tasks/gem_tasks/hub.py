@@ -140,8 +140,10 @@ def _from_cache(
 
 
 def _loaded(builder: Any, *, streaming: bool) -> Any:
-    """Load a dataset as ``datasets.load_dataset`` does."""
+    """Load a dataset as ``datasets.load_dataset`` does; its ``info`` names the files."""
     if streaming:
+        names = [str(one) for split in (builder.config.data_files or {}).values() for one in split]
+        builder.info.download_checksums = dict.fromkeys(names)  # as a download would
         return builder.as_streaming_dataset()
     builder.download_and_prepare()
     return builder.as_dataset(in_memory=False)

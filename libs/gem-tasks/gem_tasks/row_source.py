@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gem_core.errors import ConfigError, DataError, near_names
+from gem_tasks.data_version import version_of_content, version_of_files, version_of_hub
 from gem_tasks.rows import (
     DatasetRows,
     ListRows,
@@ -29,6 +30,7 @@ PACKAGE = "package://"
 """The prefix of JSON lines in an installed package: ``package://gem_math/data/sample.jsonl``."""
 
 Columns = Mapping[str, Any]
+AnyRows = TypeVar("AnyRows", Rows, StreamRows, Rows | StreamRows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +70,12 @@ def load_rows(source: RowSource, columns: Columns) -> Rows | StreamRows:
         from gem_tasks.files import file_versions, resolve_paths  # noqa: PLC0415 - often unneeded
 
         paths = resolve_paths(source.data)
-        key = (file_versions(paths), source.split, source.streaming, repr(columns))
-        return shared_with_process(key, lambda: _file_rows(paths, source, columns))
+        versions = file_versions(paths)
+        key = (versions, source.split, source.streaming, repr(columns))
+        sizes = {path: size for path, size, _ in versions}
+        return shared_with_process(
+            key, lambda: _with_version(_file_rows(paths, source, columns), version_of_files(sizes))
+        )
     if source.streaming:
         raise ConfigError("streaming=True works for datasets on the hub and for files.")
     if is_package:
@@ -98,8 +104,15 @@ def _hub_rows(source: RowSource, columns: Columns) -> Rows | StreamRows:
         )
     found, origin = load_from_hub(name, streaming=source.streaming), f"{name!r} on the hub"
     if isinstance(found, TextFiles):
-        return _text_rows(found, origin, source, columns, remote=True)
-    return _rows_of(found, origin, source.split, columns, remote=True)
+        rows = _text_rows(found, origin, source, columns, remote=True)
+    else:
+        rows = _rows_of(found, origin, source.split, columns, remote=True)
+    return _with_version(rows, version_of_hub(found))
+
+
+def _with_version(rows: AnyRows, version: str) -> AnyRows:
+    rows.version = version
+    return rows
 
 
 def _file_rows(paths: list[Path], source: RowSource, columns: Columns) -> Rows | StreamRows:
@@ -184,4 +197,4 @@ def _package_rows(data: str, columns: Columns) -> Rows:
         content = files(package).joinpath(path).read_bytes()
     except (ModuleNotFoundError, OSError) as error:
         raise DataError(f"There is no {data!r}: {error}.") from error
-    return package_rows(content, data, columns)
+    return _with_version(package_rows(content, data, columns), version_of_content(content))

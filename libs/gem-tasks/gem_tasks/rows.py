@@ -65,6 +65,8 @@ class Rows(ABC):
     """Whether the rows are on the hub."""
     looked_at: set[Hashable]
     """The columns that an environment has checked for all that share these rows."""
+    version: str = ""
+    """The version of the data, see ``gem_tasks.data_version``; empty if there is none."""
     data: Any
     """The list, the ``datasets.Dataset`` or another sequence that contains the rows."""
 

@@ -32,6 +32,8 @@ class StreamRows:
         remote: Whether the rows come over the network.
     """
 
+    version: str = ""
+    """The version of the data, see ``gem_tasks.data_version``; empty if there is none."""
     _first: dict[str, Any]
     """The first row, which ``checked`` has read."""
 

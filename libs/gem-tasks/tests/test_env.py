@@ -1,5 +1,6 @@
 """An episode of a ``TaskEnv`` is a question, one answer and its grade."""
 
+import hashlib
 import json
 import random
 
@@ -151,7 +152,9 @@ def test_streamed_rows_cannot_be_chosen_for_a_run(datasets, make_sums, tmp_path,
     env = make_sums(data=str(path), streaming=True)
     assert (env.task_count, env.reset_options(3, 0)) == (None, {})
     _, info = env.reset(seed=0)
-    assert info == {"task_id": env.task_id(env.row), "data": str(path)}
+    version = f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+    known = {"task_id": env.task_id(env.row), "data": str(path), "data_version": version}
+    assert info == known
 
 
 def test_the_id_of_a_task_is_that_of_its_question(make_sums, sums):

@@ -51,6 +51,18 @@ class TestLoading:
         assert len(make_sums(dataset_name=NAME).rows) == 50
         assert len(downloads(hub)) == 1
 
+    def test_the_version_of_the_data_is_the_commit(self, make_sums, hub):
+        """It is known of every format, of streams, and without a network."""
+        hub.add_files("acme/text", {"train.jsonl": b'{"problem": "?", "answer": "1"}\n'})
+        for streaming in (True, False, None):
+            if streaming is None:
+                hub.close()
+            forget_rows()
+            for name in (NAME, "acme/text"):
+                env = make_sums(dataset_name=name, streaming=bool(streaming))
+                commit = hub.commit(name)
+                assert env.reset()[1]["data_version"] == commit, (name, streaming)
+
     def test_a_split_is_chosen_or_the_only_one(self, make_sums, hub):
         assert len(make_sums(dataset_name="acme/two", split="test").rows) == 3
         with pytest.raises(

@@ -62,6 +62,18 @@ class TestWhereRowsComeFrom:
         for data in (paths, [str(path) for path in paths], str(tmp_path / "*.jsonl")):
             assert seen(make_sums(data=data, shuffle=False)) == [row["problem"] for row in rows]
 
+    def test_files_have_a_version_that_changes_with_their_content(self, make_sums, sums, tmp_path):
+        """The folder that they are in, and times, do not matter."""
+        versions = {}
+        for name, counts in (("one", [3]), ("same", [3]), ("other", [4]), ("two", [3, 4])):
+            (tmp_path / name).mkdir()
+            paths = [write(tmp_path / name / f"{n}.jsonl", sums(n)) for n in counts]
+            _, info = make_sums(data=paths).reset()
+            versions[name] = info["data_version"]
+        assert versions["one"] == versions["same"]
+        assert len(set(versions.values())) == 3
+        assert "data_version" not in make_sums(data=sums(3)).reset()[1]
+
     def test_rows_come_from_a_split_in_a_directory(self, make_sums, sums, tmp_path):
         write(tmp_path / "train.jsonl", sums(5))
         write(tmp_path / "test.jsonl", sums(2))

@@ -95,6 +95,10 @@ class FakeHub:
         """
         self._server.repositories[name] = Repository(name, files)
 
+    def commit(self, name: str) -> str:
+        """Return the commit of a dataset, ``org/name``."""
+        return self._server.repositories[name].commit
+
     def break_(self, name: str, fault: Fault, *, times: float = float("inf")) -> None:
         """Inject a fault into the requests for a dataset.
 
