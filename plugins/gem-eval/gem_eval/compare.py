@@ -17,6 +17,7 @@ from gem_eval import paired
 from gem_eval.episodes import EpisodeRecord, Task, run_and_agent, tasks_of, with_task_ids
 from gem_eval.resume import differences
 from gem_eval.statistics import Estimate
+from gem_rollout.records.provenance import other_facts
 from gem_rollout.records.runs import Run
 
 __all__ = ["Candidate", "Comparison", "Measure", "Options", "Pairing", "candidates_of", "compare"]
@@ -116,7 +117,8 @@ class Pairing:
         only_first: Tasks that only the first has played.
         only_second: Tasks that only the second has played.
         other_openings: Shared tasks whose first observations differ.
-        config: A line for each key in which the runs' environments were configured differently.
+        config: A line for each key in which the runs' environments were configured differently,
+            and for each version of Python, of a package or of data that differs.
     """
 
     first: Candidate
@@ -233,16 +235,8 @@ def _pair(first: Candidate, second: Candidate) -> Pairing:
         [task for task in first.tasks if task not in second.tasks],
         [task for task in second.tasks if task not in first.tasks],
         openings,
-        [*(lines if ours and theirs else []), *_other_sources(*infos)],
+        [*(lines if ours and theirs else []), *other_facts(*infos)],
     )
-
-
-def _other_sources(*infos: dict[str, Any]) -> Iterator[str]:
-    """Yield a line for each environment of a file that has another content in the other run."""
-    ours, theirs = (info.get("sources", {}) for info in infos)
-    for env_id in ours.keys() & theirs.keys():
-        if ours[env_id].get("sha256") != theirs[env_id].get("sha256"):
-            yield f"{env_id}: {ours[env_id].get('file')} -> {theirs[env_id].get('file')}, changed"
 
 
 def _with_the_same_keys(first: Candidate, second: Candidate) -> tuple[Candidate, Candidate]:

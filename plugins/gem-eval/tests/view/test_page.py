@@ -131,11 +131,14 @@ class TestOverview:
         config["agent"] = {"base": {"id": "openai", "model": "small", "temperature": 0.5}}
         run = Run.create(
             tmp_path / "run",
-            command=["gem-core eval", "env=many/Env00"],
+            command=["gem-core", "eval", "env=many/Env00"],
             config=config,
             envs=["many:Env00"],
             agents=["base"],
-            git={"commit": "0123abc", "dirty": True},
+            git={"commit": "0123abc" * 5, "dirty": True},
+            parameters={"many:Env00": {"id": "many:Env00", "max_turns": 3}},
+            data={"many:Env00": {"name": "rows.jsonl", "version": "sha256:" + "0123abc" * 9}},
+            models={"base": ["small-2026-01-31 (fp_1)"]},
         )
         write_many(run.trajectories_path, 10)
         with serving(run.path) as server:
@@ -149,13 +152,20 @@ class TestOverview:
                 "tasks": "3 of each environment",
                 "samples": "2 of each task",
                 "seed": "7",
+                "model": "small-2026-01-31 (fp_1)",
+                "data": "rows.jsonl (sha256:0123abc0123a)",
                 "gem-core": run.info()["versions"]["gem-core"],
-                "git": "commit 0123abc, dirty true",
+                "Python": run.info()["python"],
+                "git commit": "0123abc0123a with changes",
+                "platform": run.info()["platform"],
             }
             assert page.inner_text(".run-head .labelled pre") == "gem-core eval env=many/Env00"
-            page.click("text=Configuration")
-            page.wait_for_selector(".run-head details pre")
-            assert json.loads(page.inner_text(".run-head details pre")) == run.info()["config"]
+            for number, (name, key) in enumerate(
+                [("Configuration", "config"), ("Parameters of the environments", "parameters")]
+            ):
+                page.click(f"text={name}")
+                shown = page.locator(".run-head details").nth(number).locator("pre").inner_text()
+                assert json.loads(shown) == run.info()[key]
 
     def test_new_episodes_of_a_run_are_offered(self, open_page, tmp_path):
         """A button says how many episodes are new, and shows them."""

@@ -4,9 +4,9 @@ import { el, labelled, panel, present } from "./dom.js";
 import { counted, decimal, isNumber, moment } from "./format.js";
 import { block, folded, shown } from "./text.js";
 
-const OWN_PLACES = ["command", "config", "created", "envs", "agents", "versions"];
+const OWN_PLACES = ["command", "config", "created", "envs", "agents", "versions", "python", "git", "data", "models", "parameters"];
 const NAMED_ENVS = 3;
-const QUOTED_PROGRAM = /^'(gem-core[ \w-]*)'/;
+const COMMIT_LENGTH = 12;
 
 /** Whether a value is an object with keys. @param {any} value */
 function isObject(value) {
@@ -30,6 +30,24 @@ function agentText(name, settings) {
   return `${name === main ? "" : `${name}: `}${main}${what ? ` (${what})` : ""}`;
 }
 
+/** The commit of the working directory. @param {any} git */
+function commitText(git) {
+  if (!isObject(git) || typeof git.commit !== "string") return "";
+  return git.commit.slice(0, COMMIT_LENGTH) + (git.dirty ? " with changes" : "");
+}
+
+/** The values of an object, each after its key if there are several. @param {any} named @param {(one: any) => string} text */
+function eachText(named, text) {
+  const all = Object.entries(isObject(named) ? named : {});
+  return all.map(([name, one]) => (all.length > 1 ? `${name}: ` : "") + text(one)).join(" · ");
+}
+
+/** The data of an environment, and its version. @param {any} data */
+function dataText(data) {
+  const { name, version } = isObject(data) ? data : {};
+  return `${name ?? "unnamed"}${version ? ` (${String(version).slice(0, "sha256:".length + COMMIT_LENGTH)})` : ""}`;
+}
+
 /** @param {any} info @returns {Array<[string, string]>} */
 function factsOf(info) {
   const config = isObject(info.config) ? info.config : {};
@@ -45,7 +63,11 @@ function factsOf(info) {
     ["tasks", isNumber(config.episodes) && `${decimal(config.episodes, 0)} of each environment`],
     ["samples", isNumber(config.samples) && `${decimal(config.samples, 0)} of each task`],
     ["seed", isNumber(config.seed) && String(config.seed)],
+    [Object.keys(isObject(info.models) ? info.models : {}).length > 1 ? "models" : "model", eachText(info.models, inLine)],
+    ["data", eachText(info.data, dataText)],
     ["gem-core", core],
+    ["Python", info.python],
+    ["git commit", commitText(info.git)],
     ...others.map(([name, value]) => [name, inLine(value)]),
   ].filter(([, value]) => value);
 }
@@ -55,8 +77,9 @@ function headOf(info) {
   const facts = factsOf(info).map(([name, value]) => el("div", {}, el("dt", {}, shown(name)), el("dd", {}, shown(value))));
   return el("div", { class: "run-head" },
     el("dl", { class: "facts" }, facts),
-    typeof info.command === "string" && labelled("Command", block(info.command.replace(QUOTED_PROGRAM, "$1"), "code")),
+    typeof info.command === "string" && labelled("Command", block(info.command, "code")),
     isObject(info.config) && folded("Configuration", () => block(info.config, "code")),
+    isObject(info.parameters) && folded("Parameters of the environments", () => block(info.parameters, "code")),
     isObject(info.versions) && folded("Versions", () =>
       block(Object.entries(info.versions).map(([name, version]) => `${name} ${version}`).join("\n"), "code")));
 }
