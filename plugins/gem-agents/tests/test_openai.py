@@ -115,6 +115,7 @@ class TestAsTheSDK:
         assert ours.reply == choice.message.model_dump(exclude_none=True)
         assert ours.finish_reason == choice.finish_reason
         assert ours.model == theirs.model
+        assert ours.system_fingerprint == theirs.system_fingerprint == "fp_scripted"
         usage = theirs.usage
         assert ours.prompt_tokens == (usage and usage.prompt_tokens)
         assert ours.completion_tokens == (usage and usage.completion_tokens)

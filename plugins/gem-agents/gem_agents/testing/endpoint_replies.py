@@ -193,6 +193,7 @@ def _content(
         "object": kind,
         "created": 0,
         "model": model,
+        "system_fingerprint": "fp_scripted",
         "choices": [choice],
         "usage": {
             "prompt_tokens": given,
