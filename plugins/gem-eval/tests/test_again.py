@@ -67,7 +67,7 @@ def run(ok, tmp_path):
         ["env=math/Sample", "tools=[python]", "agent=random", "wrappers=[concat]"],
         ["game:Guess*-easy", "math:Sample", "agent=[random,oracle]", "seed=5"],
         ["envs=[{id: math:Sample, shuffle: false}, rg:gcd]", "+agent@agent.box=scripted",
-         r"agent.box.actions=['\\boxed{4} ${x}']"],
+         r"agent.box.actions=['\boxed{4} \${x}']"],
         [f"mixture.a.id={GUESS}", "mixture.b.id=math:Sample", "mixture.b.weight=3", "agent=random"],
     ],
 )  # fmt: skip
@@ -152,7 +152,7 @@ def test_what_differs_now_is_said_in_a_line_each(gem, ok, tmp_path):
     done = gem("eval", "--again", "run", "out=other")
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stderr.splitlines() if line.startswith("Not as in run: ")]
-    starts = ["python: 3.9.0 -> ", "math-verify: 0.1 -> ", "./own.py:Echo: ", "data of math:Custom"]
+    starts = ["Python: 3.9.0 -> ", "math-verify: 0.1 -> ", "./own.py:Echo: ", "data of math:Custom"]
     assert len(lines) == len(starts)
     assert all(any(start in line for line in lines) for start in starts), lines
     shown = ok("compare", "same", "other", "--format", "json")

@@ -19,6 +19,7 @@ import contextlib
 import functools
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -38,8 +39,8 @@ _SECONDS = 2.0
 """Time that git may take."""
 _MOST_NAMES = 20
 """Names of models that are kept for an agent."""
-_DECIDING = ("python", "versions", "sources", "data")
-_ALL = ("python", "platform", "git", *_DECIDING[1:])
+_DIGITS = re.compile(r"([0-9a-f]{12})[0-9a-f]{20,}")
+"""A hash, of which lines show the first digits."""
 
 
 def facts(config: Any, envs: Iterable[str]) -> dict[str, Any]:
@@ -223,27 +224,23 @@ def other_facts(
         new: ``Run.info`` of the second.
         every: Also the platform, and the commit of the working directory.
     """
-    for key in _ALL if every else _DECIDING:
-        ours, theirs = old.get(key), new.get(key)
-        if not isinstance(ours, Mapping) or not isinstance(theirs, Mapping):
-            ours, theirs = ({} if one is None else {key: one} for one in (ours, theirs))
-        elif key == "git":
-            ours, theirs = {key: _commit(ours)}, {key: _commit(theirs)}
-        for name in sorted(ours.keys() & theirs.keys()):
-            if line := _difference(key, name, ours[name], theirs[name]):
-                yield line
+    before, now = _by_name(old, every=every), _by_name(new, every=every)
+    for name in [one for one in before if one in now]:
+        (ours, label), (theirs, other) = before[name], now[name]
+        if ours != theirs:
+            yield f"{name}: {label} -> {other}{', changed' * (label == other)}"
 
 
-def _commit(git: Mapping[str, Any]) -> str:
-    return f"{str(git.get('commit'))[:12]}{' with changes' if git.get('dirty') else ''}"
-
-
-def _difference(key: str, name: str, ours: Any, theirs: Any) -> str:
-    """Return the line for a fact that differs; an empty text if it does not."""
-    if key == "sources":
-        is_same = ours.get("sha256") == theirs.get("sha256")
-        return "" if is_same else f"{name}: {ours.get('file')} -> {theirs.get('file')}, changed"
-    if key == "data":
-        ours, theirs = (one.get("version") for one in (ours, theirs))
-        return f"data of {name}: {ours} -> {theirs}" if ours and theirs and ours != theirs else ""
-    return "" if ours == theirs else f"{name}: {ours} -> {theirs}"
+def _by_name(info: Mapping[str, Any], *, every: bool) -> dict[str, tuple[Any, str]]:
+    """Return the facts that decide: the value and how a line shows it, by the name there."""
+    plain = {"Python": info.get("python"), **info.get("versions", {})}
+    plain |= {f"data of {name}": one.get("version") for name, one in info.get("data", {}).items()}
+    if every:
+        git = info.get("git", {})
+        plain["platform"] = info.get("platform")
+        plain["git commit"] = (
+            git and f"{git.get('commit')}{' with changes' * bool(git.get('dirty'))}"
+        )
+    found = {name: (one, _DIGITS.sub(r"\1", str(one))) for name, one in plain.items() if one}
+    files = info.get("sources", {}).items()
+    return found | {name: (one.get("sha256"), str(one.get("file"))) for name, one in files}
