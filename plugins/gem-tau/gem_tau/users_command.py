@@ -131,7 +131,9 @@ def _users(job: Job[UsersKeys]) -> int:
     }
     tallies = [_begin(name, factory, keys) for name, factory in factories.items()]
     ids = dict.fromkeys(factory.spec.id for factory in factories.values())
-    run = Run.create(job.folder, command=job.command, config=job.config, envs=ids, agents=["oracle"])
+    run = Run.create(
+        job.folder, command=job.command, config=job.config, envs=ids, agents=["oracle"]
+    )
     console = Terminal(stderr=True, highlight=False)
     interrupted = False
     total = sum(tally.total for tally in tallies)

@@ -93,7 +93,9 @@ def _play(job: Job[HarnessKeys]) -> int:
     with _gateway(keys) as gateway:
         gateway.health()
         envs = [factory.spec.id]
-        run = Run.create(job.folder, command=job.command, config=job.config, envs=envs, agents=[name])
+        run = Run.create(
+            job.folder, command=job.command, config=job.config, envs=envs, agents=[name]
+        )
         player = Player(
             recipe=recipe,
             gateway=gateway,
