@@ -30,6 +30,17 @@ def test_a_run_records_what_was_run(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("program", [["gem-core", "train", "sft"], ["gem-core train sft"]])
+def test_what_was_typed_is_read_back(tmp_path, program):
+    """Earlier versions wrote the command as one word."""
+    words = ["env=math/Sample", "~tools", "name=a b"]
+    for more in (words, ["--again=runs/a=b", *words]):
+        info = {"config": {}, "envs": [], "agents": []}
+        run = Run.create(tmp_path / more[0][:3], command=[*program, *more], **info)
+        assert run.typed() == ("gem-core train sft", more)
+
+
+@pytest.mark.slow
 def test_secrets_are_not_written(tmp_path):
     run = create(tmp_path)
     assert "sk-1" not in (run.path / "run.json").read_text()

@@ -161,6 +161,17 @@ def test_what_differs_now_is_said_in_a_line_each(gem, ok, tmp_path):
     assert any(line.startswith("data of math:Custom") for line in pairing["config"])
 
 
+def test_a_run_that_goes_on_with_other_data_says_so_once(gem, ok, tmp_path):
+    (tmp_path / "rows.jsonl").write_text(row("1"))
+    words = ["eval", "math:Custom", "env.data=rows.jsonl", "agent=random", "out=run"]
+    ok(*words, "episodes=1")
+    before = info_of("run")["data"]
+    (tmp_path / "rows.jsonl").write_text(row("2"))
+    done = gem(*words, "episodes=3", "resume=true")
+    assert done.stderr.count("Not as in the earlier episodes: data of math:Custom: sha256:") == 1
+    assert info_of("run")["data"] == before
+
+
 def row(answer):
     return json.dumps({"problem": "1", "answer": answer}) + "\n"
 

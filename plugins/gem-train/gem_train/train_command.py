@@ -16,7 +16,9 @@ from gem_rollout.commands import (
     RUN_FOLDER,
     HydraCommand,
     Job,
+    env_parameters,
     env_sources,
+    envs_by_name,
 )
 from gem_rollout.commands.progress import print_line
 from gem_rollout.episodes.executor import executor_of
@@ -166,6 +168,7 @@ def _open(job: Job[TrainKeys], envs: list[str]) -> Run:
         config=job.config,
         envs=envs,
         agents=["policy"],
+        parameters=env_parameters(envs_by_name(job.config)),
         kind="train",
     )
 

@@ -176,27 +176,38 @@ class Observed:
         self._run, self._before, self._name = run, before or {}, name
         self._data: dict[str, dict[str, str]] = dict(info.get("data", {}))
         self._models: dict[str, list[str]] = dict(info.get("models", {}))
+        self._changed: set[str] = set()
 
     def differences(self) -> list[str]:
         """Return a line for each fact that was known before the episodes, and is not as it was."""
-        return self._told(other_facts(self._before, self._run.info(), every=True))
+        return [*self._told(other_facts(self._before, self._run.info(), every=True))]
 
     def add(self, trajectory: Trajectory) -> list[str]:
-        """Note the facts of an episode; return a line for each that is not as it was before."""
-        return self._told([*self._add_data(trajectory), *self._add_models(trajectory)])
+        """Note the facts of an episode; return a line for each that is not as it was before.
 
-    def _told(self, lines: Iterable[str]) -> list[str]:
-        return [f"Not as in {self._name}: {line}" for line in lines]
+        Data that has another version than in earlier episodes of the run is not noted.
+        """
+        return [*self._add_data(trajectory), *self._told(self._add_models(trajectory))]
+
+    def _told(self, lines: Iterable[str], where: str = "") -> Iterator[str]:
+        return (f"Not as in {where or self._name}: {line}" for line in lines)
 
     def _add_data(self, trajectory: Trajectory) -> Iterator[str]:
         info = trajectory.reset_info
         data = {"name": info.get("data"), "version": info.get("data_version")}
         found = {key: value for key, value in data.items() if isinstance(value, str)}
         name = str(info.get("component", trajectory.env_name))
-        if found and self._data.get(name) != found:
+        if not found:
+            return
+        known, new = self._data.get(name), {"data": {name: found}}
+        if known is None:
             self._data[name] = found
             self._run.note(data=self._data)
-            yield from other_facts(self._before, {"data": {name: found}})
+            yield from self._told(other_facts(self._before, new))
+        elif known != found and name not in self._changed:
+            self._changed.add(name)
+            lines = other_facts({"data": {name: known}}, new)
+            yield from self._told(lines, "the earlier episodes")
 
     def _add_models(self, trajectory: Trajectory) -> Iterator[str]:
         for turn in trajectory.turns:
