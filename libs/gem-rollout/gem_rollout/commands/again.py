@@ -67,7 +67,9 @@ class Again:
             if key in keys and key not in _OF_FOLDER
         }
         parameters = self.info.get("parameters", {})
-        if isinstance(config.get("envs"), list) and parameters:
+        envs = config.get("envs")
+        are_listed = bool(envs) and not (isinstance(envs, Mapping) and "id" not in envs)
+        if are_listed and parameters:
             config["envs"] = parameters
         if isinstance(mixture := config.get("mixture"), Mapping):
             config["mixture"] = {
@@ -79,6 +81,15 @@ class Again:
             }
         found: dict[str, Any] = _as_node(config)
         return found
+
+    def unknown(self, keys: Collection[str]) -> list[str]:
+        """Return a line for each recorded key that the command does not have any more."""
+        recorded = self.info["config"]
+        return [
+            f"Not as in {self.path}: there is no key {one!r}."
+            for one in recorded
+            if one not in keys
+        ]
 
     def check(self, config: Mapping[str, Any]) -> None:
         """Check that a composed configuration has all values that ``run.json`` does not.

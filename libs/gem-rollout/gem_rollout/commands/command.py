@@ -290,10 +290,14 @@ class HydraCommand(click.Command):
         program, again = f"gem-core {self.name}", None
         if path := flags.pop("again", None):
             again = Again.of(path, program)
+            if is_own:
+                raise ConfigError("--again composes the configuration of a run: give no other.")
         with results_alone():
             grammar = self._grammar()
             if again is not None:
                 grammar = grammar.repeating(again.config(grammar.keys))
+                for line in again.unknown(grammar.keys):
+                    click.echo(line, err=True)
             overrides = grammar.overrides(words, is_sweep=flags["multirun"], is_own=is_own)
         for override in overrides:
             key, _, value = override.partition("=")
