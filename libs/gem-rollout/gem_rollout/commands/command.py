@@ -9,6 +9,7 @@ is 1. After Ctrl-C it is 130. docs/authoring.md has an example.
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -400,6 +401,9 @@ class HydraCommand(click.Command):
             if is_closed_pipe(error):
                 sys.exit(CLOSED_PIPE)
             click.echo(f"Error: {hide(message_of(error))}", err=True)
+            if "out" in self._keys.model_fields:
+                with suppress(OSError):  # not empty
+                    Path(HydraConfig.get().runtime.output_dir).rmdir()  # Hydra has made it
             return 1
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
