@@ -174,9 +174,9 @@ def _evaluate(job: Job[EvalKeys]) -> int:
     with results_alone():
         factories = envs_by_name(job.config, left_out=left_out)
         agents = agent_makers(job.config)
+    comparison = _comparison(job, factories, list(agents))
     ids = list(dict.fromkeys(factory.spec.id for factory in factories.values()))
     run, episodes = _open(job, ids, list(agents), env_parameters(factories))
-    comparison = _comparison(job, factories, list(agents))
     total = 0 if comparison else job.keys.episodes * job.keys.samples
     cells = [
         _Cell(factory, make_agent, Tally(env, name, total))

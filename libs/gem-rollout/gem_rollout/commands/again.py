@@ -16,7 +16,7 @@ from gem_core.errors import ConfigError
 from gem_rollout.records.redaction import HIDDEN
 from gem_rollout.records.runs import Run
 
-__all__ = ["Again"]
+__all__ = ["Again", "repeating"]
 
 _OF_FOLDER = ("out", "resume", "repeat_errors")
 """Keys of a run's folder, which another run does not have in common."""
@@ -139,3 +139,14 @@ def _hidden(
             yield name, ""
     elif isinstance(value, str) and HIDDEN in value:
         yield name, _variable(name, beside)
+
+
+def repeating(node: dict[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a command's configuration with recorded values, and nothing chosen by default."""
+    defaults: list[Any] = ["_self_"]
+    for one in node["defaults"][1:]:
+        ((group, option),) = one.items()
+        is_setting = group.startswith("override ")
+        nothing: list[str] | None = [] if isinstance(option, list) else None
+        defaults.append({group: option if is_setting else nothing})
+    return {**node, **recorded, "defaults": defaults}

@@ -31,7 +31,7 @@ from gem_core.options import CLOSED_PIPE, json_alone, message_of, print_json
 from gem_core.plugins import default_registry
 from gem_core.specs import AGENTS, ENVS, TOOLS, WRAPPERS, Kind, load_entry_point
 from gem_rollout.answer_instruction import DEFAULT, KEY
-from gem_rollout.commands.again import Again
+from gem_rollout.commands.again import Again, repeating
 from gem_rollout.commands.agents import unusable
 from gem_rollout.commands.chosen import Group
 from gem_rollout.commands.completion import complete, description_of
@@ -307,7 +307,7 @@ class HydraCommand(click.Command):
         store = program.replace(" ", "-")
         node = self._node()
         if again is not None:
-            node = _repeating(node, grammar.kept(overrides))
+            node = repeating(node, grammar.kept(overrides))
         ConfigStore.instance().store(name=store, node=node)
         statuses: list[int] = []
 
@@ -411,17 +411,6 @@ class HydraCommand(click.Command):
         if status == INTERRUPTED:
             sys.exit(INTERRUPTED)  # the rest of a sweep as well
         return status
-
-
-def _repeating(node: dict[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a command's configuration with recorded values, and nothing chosen by default."""
-    defaults: list[Any] = ["_self_"]
-    for one in node["defaults"][1:]:
-        ((group, option),) = one.items()
-        is_setting = group.startswith("override ")
-        nothing: list[str] | None = [] if isinstance(option, list) else None
-        defaults.append({group: option if is_setting else nothing})
-    return {**node, **recorded, "defaults": defaults}
 
 
 def _check_out(value: str) -> None:
