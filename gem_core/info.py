@@ -4,9 +4,74 @@
 has this meaning.
 """
 
-from typing import Any, TypedDict
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict, cast, get_args
 
-__all__ = ["InfoKeys"]
+__all__ = ["Grading", "InfoKeys", "Verdict", "graded", "grading_in", "shortened"]
+
+Verdict = Literal["correct", "partly correct", "wrong", "no answer"]
+"""How good an answer is; ``no answer`` if there was nothing to compare."""
+LONGEST = 2_000
+"""The number of characters of a text of a ``Grading`` that are kept, from its beginning."""
+
+
+class Grading(TypedDict):
+    """Why an episode was paid what it was paid: ``info["grading"]`` of its last step.
+
+    It contains the expected answer, so only the last step may have it: no agent acts after that.
+    """
+
+    question: str
+    """What was asked."""
+    expected: str | None
+    """The correct answer, alternatives separated by `` | ``; None if no single one is known."""
+    extracted: str | None
+    """What was compared with it: the answer read from the reply or, of a program, the output of the
+    test that failed. None if there was nothing to compare."""
+    verdict: Verdict
+    """How good it is."""
+    reason: str
+    """What decided, in words, such as ``test 3 of 5: wrong output``."""
+
+
+def graded(
+    *, question: str, expected: str | None, extracted: str | None, score: float, reason: str
+) -> Grading:
+    """Return the value of ``info["grading"]``, with its texts shortened.
+
+    Args:
+        question: What was asked.
+        expected: The correct answer; None if no single one is known.
+        extracted: What was compared with it; None if there was nothing to compare.
+        score: How good that is: correct from 1, partly correct above 0. A bool is a score too.
+        reason: What decided, in words.
+    """
+    verdict: Verdict = "wrong" if extracted is not None else "no answer"
+    if score > 0:
+        verdict = "correct" if score >= 1 else "partly correct"
+    return {
+        "question": shortened(question),
+        "expected": None if expected is None else shortened(expected),
+        "extracted": None if extracted is None else shortened(extracted),
+        "verdict": verdict,
+        "reason": shortened(reason),
+    }
+
+
+def grading_in(info: Any) -> Grading | None:
+    """Return the ``grading`` of an info from a file, whoever wrote it; None if it has none."""
+    found = info.get("grading") if isinstance(info, Mapping) else None
+    if not isinstance(found, Mapping) or found.get("verdict") not in get_args(Verdict):
+        return None
+    texts = {name: found.get(name) for name in Grading.__annotations__}
+    plain = {name: value if value is None else str(value) for name, value in texts.items()}
+    return cast("Grading", {**plain, **{n: plain[n] or "" for n in ("question", "reason")}})
+
+
+def shortened(text: str, longest: int = LONGEST) -> str:
+    """Return the beginning of a text, with the number of characters that are left out."""
+    left = len(text) - longest
+    return text if left <= 0 else f"{text[:longest]}... ({left:,} more characters)"
 
 
 class InfoKeys(TypedDict, total=False):
@@ -18,6 +83,8 @@ class InfoKeys(TypedDict, total=False):
     """Text that an agent sees after the history, such as the board of a game."""
     correct: bool
     """Whether the episode's task is solved; it decides the success of a trajectory."""
+    grading: Grading
+    """Of the last step: what was asked, expected and read from the reply, and what decided."""
     rewards: dict[str, float]
     """The parts of a reward by name, each before it is weighted."""
     reward_details: dict[str, Any]

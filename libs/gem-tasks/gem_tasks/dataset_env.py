@@ -11,7 +11,7 @@ from gem_core.errors import ConfigError
 from gem_core.observation import Action
 from gem_tasks.env import Answer, TaskEnv, gold_answers
 from gem_tasks.grader import Attempt, Grade
-from gem_tasks.parsing import last_boxed, last_tagged
+from gem_tasks.parsing import NO_BOX, NO_TAG, last_boxed, last_tagged
 from gem_tasks.prompt import check_prompt, fill_prompt
 from gem_tasks.row_options import RowOptions
 from gem_tasks.text_grader import same_text
@@ -20,26 +20,29 @@ __all__ = ["DatasetEnv"]
 
 Form = Literal["boxed", "tagged", "text"]
 
-_FORMS: dict[str, tuple[Callable[[str], str | None], str, str]] = {
+_FORMS: dict[str, tuple[Callable[[str], str | None], str, str, str]] = {
     "boxed": (
         last_boxed,
         r"\boxed{%s}",
         r"First reason. Then write the final answer, and nothing else, in \boxed{}.",
+        NO_BOX,
     ),
     "tagged": (
         last_tagged,
         "<answer>%s</answer>",
         "First reason. Then write the final answer alone between <answer> and </answer>.",
+        NO_TAG,
     ),
-    "text": (str.strip, "%s", "Write the answer and nothing else."),
+    "text": (str.strip, "%s", "Write the answer and nothing else.", ""),
 }
-"""How the answer of each form is read and written, and what a model is told."""
+"""How the answer of each form is read and written, what a model is told, and what is said of a
+reply without an answer."""
 
 
 class DatasetEnv(TaskEnv):
     r"""One question per episode; without ``grader``, the answer must be the text of a gold answer.
 
-    ``info`` of a step contains ``correct`` (bool) and ``answer`` (None if there is none).
+    ``info`` of a step contains ``correct`` (bool) and ``grading``.
 
     Args:
         question_key: The column of the questions, which are texts.
@@ -102,9 +105,10 @@ class DatasetEnv(TaskEnv):
     def grade(self, action: str) -> Grade:
         answer = self.answer_in(action)
         if answer is None:
-            return Grade(0.0, False, {"answer": None, "format_error": True})
+            reason = _FORMS[self.form][3]
+            return Grade(0.0, False, {"format_error": True}, reason)
         correct = same_text(Attempt("", action, answer, self.golds))
-        return Grade(float(correct), correct, {"answer": answer})
+        return Grade(float(correct), correct)
 
     def solution(self) -> str:
         return _FORMS[self.form][1] % self.golds[0] if self.golds else ""

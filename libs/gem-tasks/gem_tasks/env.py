@@ -9,8 +9,9 @@ from gem_core.agent import BaseAgent
 from gem_core.env import BaseEnv, Env, Step
 from gem_core.errors import DataError, InvalidActionError
 from gem_core.faults import boundary
+from gem_core.info import Grading, graded, shortened
 from gem_core.maybe_async import drive
-from gem_core.observation import Action, Info, Observation
+from gem_core.observation import Action, Info, Observation, text_of
 from gem_core.seeding import child_seed
 from gem_core.signatures import passes_options_to
 from gem_core.thoughts import Thoughts, spoken
@@ -23,6 +24,7 @@ from gem_tasks.grader import (
     grading,
     is_blocking,
     make_grader,
+    named,
 )
 from gem_tasks.order import Cursor, Order, Shard
 from gem_tasks.rewards import RewardParts, Rewards
@@ -72,6 +74,7 @@ class TaskEnv(BaseEnv):
         "data_name",
         "rows",
         "_grader",
+        "_grader_name",
         "_rewards",
         "_shard",
         "_shuffle",
@@ -99,6 +102,8 @@ class TaskEnv(BaseEnv):
     """The number of the current row in the dataset; None when streaming."""
     epoch: int = 0
     """How many times all rows were seen before the current one."""
+    _asked: str = ""
+    """The current question, if there is a column of questions without the prompt around it."""
     _cursor: Cursor | None = None
     """The position of the next row; None if a new order is to be drawn."""
 
@@ -122,6 +127,7 @@ class TaskEnv(BaseEnv):
         rewards: RewardParts | None = None,
     ) -> None:
         self._shuffle, self._shard = shuffle, Shard.parse(shard)
+        self._grader_name = "" if grader is None else named(grader)
         self._grader = None if grader is None else make_grader(grader)
         self._rewards = None if rewards is None else Rewards(rewards)
         if is_blocking(self._grader) or is_blocking(self._rewards):
@@ -244,7 +250,10 @@ class TaskEnv(BaseEnv):
             info["data_version"] = self.rows.version
         if self.idx is not None:
             info["idx"] = self.idx
-        return self.question(self.row), info
+        question = self.question(self.row)
+        asked = self.row.get(vars(self).get("question_key", ""))
+        self._asked = shortened(asked if isinstance(asked, str) else text_of(question))
+        return question, info
 
     def _check_golds(self) -> None:
         for column in self._answer_columns() if self.answer_after is not None else ():
@@ -272,8 +281,9 @@ class TaskEnv(BaseEnv):
         response, said = (text[-self.longest_answer :] for text in (action, counts))
         if self._grader is None and self._rewards is None:
             with boundary("grader"):
+                answer = self.answer_in(said)
                 grade = self.grade(said)
-            return self._last_step(grade, grade.reward, grade.info)
+            return self._last_step(grade, answer, grade.reward, grade.info)
         return drive(self._graded(response, said))  # type: ignore[return-value]
 
     def _graded(self, response: str, said: str) -> Generator[Any, Any, Step]:
@@ -286,15 +296,36 @@ class TaskEnv(BaseEnv):
                 own = self.grade(said)
             else:
                 own = yield from grading(self._grader, attempt, "grader")
-                own = replace(own, info={"answer": answer, **own.info})
             if self._rewards is None:
-                return self._last_step(own, own.reward, own.info)
+                return self._last_step(own, answer, own.reward, own.info)
             paid = yield from self._rewards.grading(replace(attempt, grade=own))
-        return self._last_step(own, paid.reward, {**own.info, **paid.info})
+        return self._last_step(own, answer, paid.reward, {**own.info, **paid.info})
 
-    def _last_step(self, grade: Grade, reward: float, info: Mapping[str, Any]) -> Step:
-        info = {"correct": grade.correct, **info}
-        return Step(self.feedback(grade), reward, True, False, info)
+    def _last_step(
+        self, grade: Grade, answer: str | None, reward: float, info: Mapping[str, Any]
+    ) -> Step:
+        given = {"correct": grade.correct, "grading": self._grading(grade, answer)}
+        return Step(self.feedback(grade), reward, True, False, {**given, **info})
+
+    def _grading(self, grade: Grade, answer: str | None) -> Grading:
+        """Return ``info["grading"]``; a grade need not say more than its reward."""
+        expected = grade.expected
+        if expected is None and self.golds:
+            expected = " | ".join(self.golds)
+        return graded(
+            question=self._asked,
+            expected=expected,
+            extracted=answer if grade.extracted is None else grade.extracted,
+            score=1.0 if grade.correct else min(grade.reward, 0.999),
+            reason=grade.reason or self._reason(grade, answer),
+        )
+
+    def _reason(self, grade: Grade, answer: str | None) -> str:
+        if answer is None:
+            return "no answer in the reply"
+        if self._grader is not None:
+            return f"the grader {self._grader_name} decided"
+        return f"equal to {'a' if grade.correct else 'no'} gold answer"
 
     def close(self) -> None:
         """Release the resources of the graders; may be called twice."""

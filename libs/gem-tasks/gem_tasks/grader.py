@@ -49,11 +49,17 @@ class Grade:
         reward: The reward of the step.
         correct: Whether the answer counts as correct.
         info: Further entries for the info of the step.
+        reason: What decided, in words, for ``info["grading"]``.
+        expected: What was expected there, if that is not a gold answer.
+        extracted: What was compared with it, if that is not the answer.
     """
 
     reward: float
     correct: bool
     info: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""
+    expected: str | None = None
+    extracted: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -249,7 +249,8 @@ class Judge:
         info: dict[str, Any] = {"score": score, "reason": reason[:_KEPT]}
         if spent:
             info["spent"] = spent
-        return Grade(value, score >= self._correct_from, info)
+        said = f"the judge gave {score:g}: {info['reason']}".rstrip(": ")
+        return Grade(value, score >= self._correct_from, info, said)
 
     def _filled(self, attempt: Attempt) -> str:
         values = {

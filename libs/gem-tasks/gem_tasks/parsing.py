@@ -9,7 +9,11 @@ import textwrap
 from collections.abc import Iterator
 from functools import lru_cache
 
-__all__ = ["last_boxed", "last_code_block", "last_tagged", "unindented"]
+__all__ = ["NO_BOX", "NO_TAG", "last_boxed", "last_code_block", "last_tagged", "unindented"]
+
+NO_BOX = r"no \boxed{} in the reply"
+NO_TAG = "no <answer> tag in the reply"
+"""What is said of a reply in which no answer was found."""
 
 _BOX = re.compile(r"\\boxed(?![a-zA-Z])|\\fbox(?![a-zA-Z])")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)

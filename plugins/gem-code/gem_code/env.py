@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, Unpack, get_args
 
 from gem_code.compare import Comparison, find_comparison
-from gem_code.judge import Limits, judge
+from gem_code.judge import Limits, Verdict, judge
 from gem_code.suites import Suite, Tests, read_suite
 from gem_core.errors import ConfigError, DataError
 from gem_core.observation import Action, Info, Observation
@@ -212,16 +212,19 @@ class CodeEnv(TaskEnv):
 
     def grade(self, action: str) -> Grade:
         code = self.answer_in(action)
+        total = len(self.suite.cases)
+        expected = f"all {total} tests pass"
         if code is None:
             nothing = {
                 "passed": 0,
-                "total": len(self.suite.cases),
+                "total": total,
                 "failure": {"kind": "no code"},
                 "not_run": 0,
                 "forgeable": self.suite.forgeable,
                 "format_error": True,
             }
-            return Grade(FORMAT_ERROR_REWARD, False, nothing)
+            reason = "no closed block of code in the reply"
+            return Grade(FORMAT_ERROR_REWARD, False, nothing, reason, expected)
         verdict = judge(
             code,
             self.suite,
@@ -233,7 +236,10 @@ class CodeEnv(TaskEnv):
         )
         correct = verdict.passed == verdict.total
         paid = verdict.passed / verdict.total if self.reward == "fraction" else float(correct)
-        return Grade(paid, correct, {**vars(verdict), "forgeable": self.suite.forgeable})
+        info = {**vars(verdict), "forgeable": self.suite.forgeable}
+        if verdict.failure is None:
+            return Grade(paid, correct, info, "all tests passed", expected)
+        return Grade(paid, correct, info, *_shown(verdict, verdict.failure, expected))
 
     def feedback(self, grade: Grade) -> str:
         failure = grade.info.get("failure")
@@ -263,6 +269,15 @@ class CodeEnv(TaskEnv):
     def close(self) -> None:
         super().close()
         self._sandbox.close()
+
+
+def _shown(verdict: Verdict, failure: Mapping[str, Any], all_pass: str) -> tuple[str, str, str]:
+    """Return the reason of a grade, and what the test that failed expected and got."""
+    reason = (
+        f"test {failure['test']} failed ({failure['kind'].replace('_', ' ')}); "
+        f"{verdict.passed} of {verdict.total} passed; its input was {failure['input']}"
+    )
+    return reason, failure.get("expected", all_pass), failure.get("output", "")
 
 
 def _check(**numbers: float) -> None:

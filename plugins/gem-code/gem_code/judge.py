@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from gem_code.compare import Comparison, find_comparison
 from gem_code.conditions import MAX_SIZE, evaluate
@@ -33,7 +33,8 @@ class Verdict:
         passed: The number of tests that passed.
         total: The number of tests.
         failure: The first test that failed, or None: ``kind`` (``wrong output``, ``error`` or the
-            limit that was exceeded), ``test`` (its number in the row) and ``input`` (shortened).
+            limit that was exceeded), ``test`` (its number in the row) and, shortened, ``input``,
+            ``expected`` and ``output``: the end of what an error printed, None if nothing is known.
         not_run: The number of tests that did not run because the limit of all tests was exceeded;
             they count as failed, and are of the kind ``total_timeout``.
     """
@@ -76,13 +77,13 @@ def judge(
     failures: list[dict[str, Any]] = []
     left = limits.total
 
-    def note(case: Case, kind: str | None, seconds: float) -> bool:
+    def note(case: Case, failed: _Failed | None, seconds: float) -> bool:
         """Note the result of a test; return whether no other one is to run."""
         nonlocal left
         left -= seconds
-        if kind:
-            failures.append(_described(case, kind))
-        return left <= 0 or (bool(kind) and stop_early)
+        if failed:
+            failures.append(_described(case, failed))
+        return left <= 0 or (failed is not None and stop_early)
 
     inner = [case for case in suite.cases if case.program is None]
     executions = sandbox.run_tests(
@@ -98,18 +99,28 @@ def judge(
     for case in suite.cases:
         if case.program is not None and left > 0 and not (failures and stop_early):
             run.append(case)
-            note(case, *run_program(code, case.program, sandbox=sandbox, limits=limits))
+            kind, seconds = run_program(code, case.program, sandbox=sandbox, limits=limits)
+            note(case, _Failed(kind) if kind else None, seconds)
     passed, rest = len(run) - len(failures), []
     if left <= 0 and not (failures and stop_early):
         numbers = {case.number for case in run}
         rest = [case for case in suite.cases if case.number not in numbers]
-    failures += [_described(case, "total_timeout") for case in rest]
+    failures += [_described(case, _Failed("total_timeout")) for case in rest]
     first = min(failures, key=lambda failure: int(failure["test"]), default=None)
     return Verdict(passed, len(suite.cases), first, len(rest))
 
 
-def _described(case: Case, kind: str) -> dict[str, Any]:
-    return {"kind": kind, "test": case.number, "input": _shortened(_shown(case))}
+class _Failed(NamedTuple):
+    """How a test failed: the kind, what was expected and what the program gave instead."""
+
+    kind: str
+    expected: str | None = None
+    output: str | None = None
+
+
+def _described(case: Case, failed: _Failed) -> dict[str, Any]:
+    known = {name: value for name, value in failed._asdict().items() if value is not None}
+    return {"test": case.number, "input": _shortened(_shown(case)), **known}
 
 
 def _program(code: str, suite: Suite, limits: Limits) -> Program:
@@ -121,25 +132,34 @@ def _program(code: str, suite: Suite, limits: Limits) -> Program:
     )
 
 
-def _failure(case: Case, execution: Execution, same: Comparison, *, calls: bool) -> str | None:
-    """Return the kind of a failure, or None if the test passed."""
+def _failure(case: Case, execution: Execution, same: Comparison, *, calls: bool) -> _Failed | None:
+    """Return how a test failed, or None if it passed."""
+    expected = _text(case.golds[0]) if case.golds else None
     if not execution.ok:
-        return execution.limit or "error"
+        said = execution.stderr.strip()
+        return _Failed(execution.limit or "error", expected, said[-SHORT:] or None)
     try:
         output = _value(execution.stdout) if calls else execution.stdout
     except Exception:  # noqa: BLE001 - the program may have written anything
-        return "no value"
+        return _Failed("no value", expected)
     try:
-        right = _is_right(case, output, same)
+        return _compared(case, output, same)
     except Exception as error:  # noqa: BLE001 - a checker, or a value that cannot be compared
-        return f"not comparable: {type(error).__name__}: {_shortened(str(error))}"
-    return None if right else "wrong output"
+        kind = f"not comparable: {type(error).__name__}: {_shortened(str(error))}"
+        return _Failed(kind, expected, _text(output))
 
 
-def _is_right(case: Case, output: Any, same: Comparison) -> bool:
+def _compared(case: Case, output: Any, same: Comparison) -> _Failed | None:
     if not case.conditions:
-        return any(same(case.input, gold, output) for gold in case.golds)
-    return all(_holds(condition, output, same) for condition in case.conditions)
+        if any(same(case.input, gold, output) for gold in case.golds):
+            return None
+        return _Failed("wrong output", _text(case.golds[0]) if case.golds else None, _text(output))
+    for one in case.conditions:
+        if not _holds(one, output, same):
+            if one.call is None:
+                return _Failed("wrong output", _shortened(one.text), _text(output))
+            return _Failed("wrong output", _text(one.gold), _text(output[one.call]))
+    return None
 
 
 def _holds(condition: Condition, values: Sequence[Any], same: Comparison) -> bool:
@@ -197,6 +217,15 @@ _KINDS: Mapping[str, Callable[[Any], Any]] = {
     "array": lambda content: content[1],
     "repr": lambda text: Foreign(str(text)),
 }
+
+
+def _text(value: Any) -> str:
+    """Return a value as a failure shows it; a text is the output of a program, or its beginning."""
+    text = value.text if isinstance(value, Foreign) else value
+    try:
+        return _shortened(text if isinstance(text, str) else repr(text))
+    except (ValueError, RecursionError):  # an integer of many digits
+        return f"a {type(value).__name__} that is too large to be shown"
 
 
 def _shown(case: Case) -> str:

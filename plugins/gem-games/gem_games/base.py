@@ -22,6 +22,7 @@ from typing import ClassVar
 from gem_core import Action, BaseEnv, Info, Step
 from gem_core.boxes import with_plain_box
 from gem_core.errors import ConfigError, InvalidActionError
+from gem_core.info import Grading, graded, shortened
 from gem_core.thoughts import spoken
 
 __all__ = [
@@ -34,6 +35,8 @@ __all__ = [
 ]
 
 FORMAT_ERROR_REWARD = -0.1
+_DIGITS_OF_SUMS = 9
+"""Ten rewards of 0.1 add up to a little less than 1."""
 DIGITS = r"\d{1,4000}"
 """The pattern of a number in an action, limited because ``int`` accepts at most 4,300 digits."""
 
@@ -74,6 +77,10 @@ class Game(BaseEnv):
 
     max_turns: int
     turn_count: int
+    earned: float = 0.0
+    """The sum of the rewards of the episode; 1 for a game that is won."""
+    _asked: str = ""
+    """The rules, as ``info["grading"]`` has them."""
 
     @abstractmethod
     def play(self, match: re.Match[str]) -> Outcome:
@@ -83,13 +90,18 @@ class Game(BaseEnv):
     def render(self) -> str:
         """Return the text that follows the history: the board, and a prompt for an action."""
 
+    @property
+    def solution_text(self) -> str | None:
+        """What was to be found, such as a secret word; None if there is no single solution."""
+        return None
+
     def reward_at_limit(self, reward: float) -> float:
         """Return the reward of the turn that reaches the limit; ``reward`` is that of ``play``."""
         return reward
 
     def opening(self, rules: str) -> tuple[str, Info]:
         """Return the first observation and info of an episode: the rules, and the first board."""
-        self.turn_count = 0
+        self.turn_count, self.earned, self._asked = 0, 0.0, shortened(rules)
         return rules, {"suffix": self.render()}
 
     def said(self, action: str) -> str:
@@ -126,12 +138,27 @@ class Game(BaseEnv):
                 f"It must be written as {self.action_format}. The game is over."
             )
             info = {"suffix": self.render(), "format_error": True}
+            info["grading"] = self._grading(None, f"no action of the form {self.action_format}")
             return Step(observation, FORMAT_ERROR_REWARD, True, False, info)
         observation, reward, done = self.play(match)
         info = {"suffix": self.render()}
-        if done:
-            return Step(observation, reward, True, False, info)
-        if self.turn_count >= self.max_turns:
+        is_late = not done and self.turn_count >= self.max_turns
+        if is_late:
+            last, reward = observation, self.reward_at_limit(reward)
             observation = f"The limit of {self.max_turns} turns is reached. The game is over."
-            return Step(observation, self.reward_at_limit(reward), False, True, info)
-        return Step(observation, reward, False, False, info)
+        self.earned += reward
+        if done or is_late:
+            reason = f"{self.max_turns} turns are over. {last}" if is_late else observation
+            info["grading"] = self._grading(match, reason)
+        return Step(observation, reward, done, is_late, info)
+
+    def _grading(self, match: re.Match[str] | None, reason: str) -> Grading:
+        """Return ``info["grading"]``; the last action is what was read from the reply."""
+        parts = [] if match is None else [part for part in match.groups() if part is not None]
+        return graded(
+            question=self._asked,
+            expected=self.solution_text,
+            extracted=" ".join(parts) if parts else None,
+            score=0.0 if match is None else round(self.earned, _DIGITS_OF_SUMS),
+            reason=reason,
+        )

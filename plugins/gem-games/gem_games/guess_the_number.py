@@ -67,6 +67,10 @@ class GuessTheNumberEnv(Game):
         example += example >= self.game_number
         return self.opening(_rules(low, high, self.max_turns, example))
 
+    @property
+    def solution_text(self) -> str:
+        return str(self.game_number)
+
     def play(self, match: re.Match[str]) -> Outcome:
         guess = self.last_guess = int(match[1])
         turn, secret = self.turn_count, self.game_number

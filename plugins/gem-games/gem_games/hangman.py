@@ -90,6 +90,10 @@ class HangmanEnv(Game):
             )
         )
 
+    @property
+    def solution_text(self) -> str:
+        return self.secret_word
+
     def play(self, match: re.Match[str]) -> Outcome:
         guess = match[1].upper()
         return self._play_letter(guess) if len(guess) == 1 else self._play_word(guess)

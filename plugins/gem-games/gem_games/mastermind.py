@@ -112,6 +112,10 @@ class MastermindEnv(Game):
             example = self._draw_code(self.rng)
         return example
 
+    @property
+    def solution_text(self) -> str:
+        return " ".join(map(str, self.game_code))
+
     def play(self, match: re.Match[str]) -> Outcome:
         turn, length = self.turn_count, self.code_length
         numbers = match[1].split()

@@ -147,6 +147,10 @@ class WordSearchEnv(Game):
             if (span := (row, column, row, column + length - 1)) not in self._words_by_span
         )
 
+    @property
+    def solution_text(self) -> str:
+        return ", ".join(self.placed_words)
+
     def play(self, match: re.Match[str]) -> Outcome:
         turn = self.turn_count
         span = self._read(match)

@@ -107,6 +107,10 @@ class WordleEnv(Game):
             )
         )
 
+    @property
+    def solution_text(self) -> str:
+        return self.secret_word
+
     def play(self, match: re.Match[str]) -> Outcome:
         guess, turn = "".join(match[1].split()).upper(), self.turn_count
         if len(guess) != self.word_length:

@@ -8,8 +8,8 @@ any other                          0.0
 no box                         0.0, or -0.1 with ``use_format_error_reward``
 ==============================  ======
 
-The last ``\boxed{...}`` counts. ``info`` contains its content (``answer``) and the method that
-decided (``decided_by``: ``no box``, or one of those of ``gem_math.grading``).
+The last ``\boxed{...}`` counts. ``info`` contains the method that decided (``decided_by``: ``no
+box``, or one of those of ``gem_math.grading``).
 """
 
 from typing import Any, ClassVar, Unpack
@@ -19,7 +19,7 @@ from gem_core.thoughts import Thoughts, check_thoughts
 from gem_math.grading import grade
 from gem_math.grading.allowance import check_deadlines
 from gem_tasks import Answer, Grade, RowOptions, TaskEnv, gold_answers
-from gem_tasks.parsing import last_boxed
+from gem_tasks.parsing import NO_BOX, last_boxed
 from gem_tasks.prompt import check_prompt, fill_prompt
 
 __all__ = ["FORMAT_ERROR_REWARD", "INSTRUCTION", "MathEnv"]
@@ -120,12 +120,12 @@ class MathEnv(TaskEnv):
         answer = self.answer_in(action)
         if answer is None:
             reward = FORMAT_ERROR_REWARD if self.use_format_error_reward else 0.0
-            info = {"answer": None, "decided_by": "no box", "format_error": True}
-            return Grade(reward, False, info)
+            info = {"decided_by": "no box", "format_error": True}
+            return Grade(reward, False, info, NO_BOX)
         deadlines = {"deadline": self.deadline, "answer_deadline": self.answer_deadline}
         verdict = grade(answer, self.golds, **deadlines)
-        info = {"answer": answer, "decided_by": verdict.decided_by}
-        return Grade(float(verdict.correct), verdict.correct, info)
+        info = {"decided_by": verdict.decided_by}
+        return Grade(float(verdict.correct), verdict.correct, info, verdict.reason)
 
     def solution(self) -> str:
         r"""Return a gold answer in a box: ``\boxed{1}``, or ``\boxed 1`` with unbalanced braces."""

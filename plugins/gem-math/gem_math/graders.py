@@ -2,6 +2,7 @@
 
 from gem_math.grading import grade
 from gem_math.grading.allowance import Allowance, check_deadlines
+from gem_math.grading.grader import reason_of
 from gem_tasks import Attempt, Grade
 
 __all__ = ["MathGrader", "MathVerify"]
@@ -28,7 +29,8 @@ class MathGrader:
     def __call__(self, attempt: Attempt) -> Grade:
         """Grade the answer."""
         verdict = grade(attempt.answer or "", attempt.golds, **self._deadlines)
-        return Grade(float(verdict.correct), verdict.correct, {"decided_by": verdict.decided_by})
+        info = {"decided_by": verdict.decided_by}
+        return Grade(float(verdict.correct), verdict.correct, info, verdict.reason)
 
 
 class MathVerify:
@@ -63,4 +65,4 @@ class MathVerify:
             if correct:
                 break
         shown = "math-verify" if decided_by == "algebra" else decided_by
-        return Grade(float(correct), correct, {"decided_by": shown})
+        return Grade(float(correct), correct, {"decided_by": shown}, reason_of(shown))

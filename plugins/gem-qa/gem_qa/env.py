@@ -7,7 +7,7 @@ from gem_core.observation import Action
 from gem_core.thoughts import Thoughts, check_thoughts
 from gem_qa.scoring import Compare, check_compare, exact_match, f1, unformatted
 from gem_tasks import Answer, Grade, RowOptions, TaskEnv, gold_answers
-from gem_tasks.parsing import last_boxed, last_tagged
+from gem_tasks.parsing import NO_BOX, NO_TAG, last_boxed, last_tagged
 from gem_tasks.prompt import check_prompt, fill_prompt
 
 __all__ = ["BOXED_PROMPT", "TAGGED_PROMPT", "QaEnv"]
@@ -36,7 +36,7 @@ class QaEnv(TaskEnv):
 
     The answer is the content of the last ``<answer>`` tag of the response or, with
     ``extract_boxed``, of the last ``\boxed{}``. ``info`` of a step contains ``correct`` (bool),
-    ``f1`` (float in [0, 1]) and ``answer`` (the answer found; None if there is none).
+    ``f1`` (float in [0, 1]) and ``grading``.
 
     Args:
         question_key: The column of the questions, which are texts.
@@ -96,12 +96,12 @@ class QaEnv(TaskEnv):
     def grade(self, action: str) -> Grade:
         answer = self.answer_in(action)
         if answer is None:
-            return Grade(0.0, False, {"f1": 0.0, "answer": None, "format_error": True})
+            reason = NO_BOX if self.extract_boxed else NO_TAG
+            return Grade(0.0, False, {"f1": 0.0, "format_error": True}, reason)
         plain, golds = unformatted(answer), self.golds
-        correct = exact_match(plain, golds, self.compare)
-        return Grade(
-            float(correct), correct, {"f1": f1(plain, golds, self.compare), "answer": answer}
-        )
+        correct, score = exact_match(plain, golds, self.compare), f1(plain, golds, self.compare)
+        reason = f"compared by {self.compare}, F1 {score:.2f}"
+        return Grade(float(correct), correct, {"f1": score}, reason)
 
     @property
     def golds(self) -> tuple[str, ...]:

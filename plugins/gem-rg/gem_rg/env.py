@@ -14,13 +14,14 @@ from gem_core import Action, BaseEnv, Info, Step
 from gem_core.boxes import unwrapped
 from gem_core.errors import ConfigError, InvalidActionError
 from gem_core.faults import boundary
+from gem_core.info import graded
 from gem_core.seeding import check_seed, child_seed
 from gem_core.thoughts import Thoughts, check_thoughts, spoken
 from gem_rg import datasets
 from gem_rg.catalog import DESCRIPTIONS
 from gem_rg.items import Item, Recipe
 from gem_tasks.order import permute
-from gem_tasks.parsing import last_boxed, last_tagged
+from gem_tasks.parsing import NO_BOX, last_boxed, last_tagged
 from gem_tasks.rows import checksum
 
 __all__ = ["HINT", "ReasoningGymEnv"]
@@ -171,7 +172,14 @@ class ReasoningGymEnv(BaseEnv):
         if answer:
             with boundary("grader"):
                 score, error = self._score(answer)
-        info = {"correct": score == 1.0, "score": score, "task": self.item.task}
+        info: Info = {"correct": score == 1.0, "score": score, "task": self.item.task}
+        info["grading"] = graded(
+            question=self.item.question,
+            expected=self.item.gold,
+            extracted=answer,
+            score=score,
+            reason=_reason(answer, score, error),
+        )
         if error:
             info["error"] = error
         if answer is None:
@@ -215,6 +223,14 @@ class ReasoningGymEnv(BaseEnv):
 
     def sample_random_action(self) -> Action:
         return f"\\boxed{{{self.action_rng.randrange(100)}}}"
+
+
+def _reason(answer: str | None, score: float, error: str) -> str:
+    if answer is None:
+        return f"{NO_BOX}, and no <answer> tag"
+    if error:
+        return f"the task's scorer: {error}"
+    return f"the task's scorer gave {score:.3g} of 1" if answer else "the answer is empty"
 
 
 def _recipe(

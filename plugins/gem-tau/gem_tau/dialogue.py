@@ -12,6 +12,7 @@ from typing import Any, Literal
 from gem_core import Action, Info, Observation
 from gem_core.calls import CallFormat, Catalog, Reading, Request
 from gem_core.faults import boundary
+from gem_core.info import Grading, graded
 from gem_core.maybe_async import drive
 from gem_core.observation import text_of
 from gem_core.thoughts import spoken
@@ -20,6 +21,7 @@ from gem_tau.calls import check_limits, find_format, read, shown
 from gem_tau.database import Database
 from gem_tau.judge import Judge, make_judge
 from gem_tau.mentions import MentionRule, check_rule
+from gem_tau.missing import missing_text
 from gem_tau.rewards import Evidence, Grade, check_basis, grading
 from gem_tau.sources import Dialogues, check_judge, find_tasks
 from gem_tau.task import Call, DialogueTask, Domain, Part
@@ -293,6 +295,7 @@ class DialogueEnv(MultiAgentEnv):
         seats = (USER, ASSISTANT)
         result: Info = {
             "correct": grade.reward >= 1.0,
+            "grading": self._grading(grade, ended_by, is_over=is_over),
             "rewards": dict(grade.parts),
             "reward_details": dict(grade.details),
             "ended_by": ended_by,
@@ -305,6 +308,18 @@ class DialogueEnv(MultiAgentEnv):
             dict.fromkeys(seats, is_over),
             dict.fromkeys(seats, not is_over),
             {ASSISTANT: {**info, **result, **spent}, USER: result},
+        )
+
+    def _grading(self, grade: Grade, ended_by: str, *, is_over: bool) -> Grading:
+        task = self.running_task
+        said = [f"say {one.text!r}" for one in task.communicate]
+        reason = missing_text(grade.details) or "nothing is missing"
+        return graded(
+            question=task.scenario.as_text(),
+            expected="; ".join([*map(str, task.actions), *said]) or "no call",
+            extracted="; ".join(map(str, self.calls)) or None,
+            score=grade.reward,
+            reason=reason if is_over else f"the dialogue reached {ended_by}, and was not graded",
         )
 
     def sample_action(self, agent: str, rng: Random) -> Action:

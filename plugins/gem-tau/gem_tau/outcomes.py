@@ -1,6 +1,6 @@
 """The outcomes of episodes of the oracle, for the commands ``gem-core tau``."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,14 +12,13 @@ from gem_rollout import Trajectory
 from gem_rollout.multi_agent.agent_view import AgentView
 from gem_rollout.records.failures import Failure
 from gem_tau.dialogue import ASSISTANT, DialogueEnv
+from gem_tau.missing import missing_text
 from gem_tau.sources import ListedTasks
 from gem_tau.task import DialogueTask
 
 __all__ = ["Outcome", "dialogue_of", "first_tasks", "outcome_of", "task_count"]
 
-_MOST_CHANGES = 3
 _MOST_CHARACTERS = 300
-_LONGEST_VALUE = 60
 _ENDLESS = 200
 """The number of tasks that stand for an endless source."""
 
@@ -116,31 +115,7 @@ def outcome_of(trajectory: Trajectory) -> Outcome:
 def _missing(info: Mapping[str, Any]) -> str:
     if limit := info.get("truncated_by"):
         return f"the dialogue reached {limit}"
-    details = info.get("reward_details") or {}
-    return "; ".join(part for name in details for part in _shown(name, details[name]))
-
-
-def _shown(part: str, missing: Sequence[Any]) -> Iterator[str]:
-    """Yield sentences on what a part of the reward misses."""
-    for one in missing[:_MOST_CHANGES]:
-        if part == "db":
-            place = "/".join(filter(None, [one["table"], one["id"], one["path"]]))
-            yield f"{place} is {_short(one['after'])} instead of {_short(one['before'])}"
-        elif part == "communicate":
-            yield f"{one!r} was not said"
-        elif part == "actions":
-            yield f"{one['name']} was not called as expected"
-        elif part == "env_assertions":
-            yield f"{one['function']} does not hold"
-        else:
-            yield f"the judge finds this false: {one}"
-    if len(missing) > _MOST_CHANGES:
-        yield f"and {len(missing) - _MOST_CHANGES} more"
-
-
-def _short(value: Any) -> str:
-    text = "none" if value is None else repr(value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
+    return missing_text(info.get("reward_details") or {})
 
 
 def _last_message(trajectory: Trajectory) -> str:

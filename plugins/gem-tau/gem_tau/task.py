@@ -59,6 +59,9 @@ class Call:
     compare: tuple[str, ...] | None = None
     goal: int | None = None
 
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(f'{k}={v!r}' for k, v in self.arguments.items())})"
+
 
 @dataclass(frozen=True)
 class Mention:

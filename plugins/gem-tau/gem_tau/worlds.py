@@ -10,8 +10,10 @@ from gem_core import Action, BaseEnv, Env, Info, Observation, Step
 from gem_core.agent import BaseAgent
 from gem_core.calls import CallFormat, Reading, Request
 from gem_core.errors import ConfigError
+from gem_core.info import graded
 from gem_tasks.task_source import ListedTasks
 from gem_tau.calls import check_limits, find_format, read, shown
+from gem_tau.missing import changes_text
 from gem_tau.oracle import written
 from gem_tau.toolkit import CallResult
 from gem_tau.world_folder import World, WorldState, find_worlds, load_world
@@ -172,11 +174,21 @@ class ToolWorldEnv(BaseEnv):
         return Step("", reward, True, False, self._result(reward, parts, "message"))
 
     def _result(self, reward: float, parts: Mapping[str, float], ended_by: str) -> Info:
+        changes = [change.to_dict() for change in self._running.diff()]
+        failed = [f"{name} gives {value:g}" for name, value in parts.items() if value < 1]
+        reason = "; ".join(failed) if parts else f"{ended_by} was reached, and nothing graded"
         return {
             "correct": reward >= 1.0,
+            "grading": graded(
+                question=self.world.instruction,
+                expected="; ".join(map(str, self.world.gold)) or None,
+                extracted=changes_text(changes),
+                score=reward,
+                reason="nothing is missing" if reward >= 1 else reason,
+            ),
             "rewards": dict(parts),
             "ended_by": ended_by,
-            "db_diff": [change.to_dict() for change in self._running.diff()],
+            "db_diff": changes,
         }
 
     def sample_random_action(self) -> Action:

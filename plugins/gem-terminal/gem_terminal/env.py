@@ -13,6 +13,7 @@ from gem_core.calls import CallFormat, Catalog, FunctionFormat, Reading, Request
 from gem_core.errors import ConfigError, MachineError
 from gem_core.factory import make_call_format
 from gem_core.faults import boundary
+from gem_core.info import Grading, graded
 from gem_core.observation import text_of
 from gem_core.thoughts import after_thoughts
 from gem_terminal.functions import FUNCTIONS
@@ -54,6 +55,8 @@ _HARMLESS = ("ls", "pwd", "cat /etc/os-release", "find . | sort | head", "finish
 _ROOT = {"root", "0"}
 _LISTED = 100
 """The number of paths in ``info["left_behind"]``."""
+_LAST_LINES = 3
+"""The lines of the tests' output that say why a task failed."""
 _TOOL = "terminal"
 _NO_CALL = "This answer contains neither a call nor a ```bash block."
 
@@ -264,6 +267,8 @@ class TerminalEnv(BaseEnv):
             info["truncated_by"] = limit
         if is_finished or self.grade_truncated:
             reward = self._grade(info)
+        else:
+            info["grading"] = self._grading(0.0, None, f"{limit} was reached, and nothing graded")
         self._close_machine()
         return Step(observation, reward, is_finished, bool(limit), info)
 
@@ -277,6 +282,7 @@ class TerminalEnv(BaseEnv):
             self._provider.start(_agents_machine(self._running_task)).close()
         self._close_machine()
         info |= {"ended_by": str(error), "forgeable": self._is_forgeable, "correct": False}
+        info["grading"] = self._grading(0.0, None, f"the machine has ended: {error}")
         return Step(f"The machine has ended: {error}", 0.0, True, False, info)
 
     def _limit_reached(self) -> str:
@@ -378,6 +384,7 @@ class TerminalEnv(BaseEnv):
         with boundary("grader"):
             grade: Grade = self._verifier.grade(self.machine, self._running_task)
         info["correct"] = grade.reward >= 1.0
+        info["grading"] = self._grading(grade.reward, *_shown_grade(grade))
         info["forgeable"] = self._is_forgeable
         info["verifier_output"] = grade.output
         info["seconds"] = {"verify": grade.seconds}
@@ -390,6 +397,15 @@ class TerminalEnv(BaseEnv):
         if grade.ended_by:
             info["ended_by"] = grade.ended_by
         return grade.reward
+
+    def _grading(self, reward: float, extracted: str | None, reason: str) -> Grading:
+        return graded(
+            question=self.instruction,
+            expected="the tests of the task pass",
+            extracted=extracted,
+            score=reward,
+            reason=reason,
+        )
 
     def solution(self) -> str:
         """Return an answer whose commands are the task's own solution; see ``SolutionOracle``."""
@@ -456,6 +472,19 @@ def _agents_machine(task: TerminalTask) -> MachineSpec:
     """Return the specification of the agent's machine."""
     spec = task.machine
     return spec if task.agent_user is None else dataclasses.replace(spec, user=task.agent_user)
+
+
+def _shown_grade(grade: Grade) -> tuple[str, str]:
+    """Return what the tests gave, and which of them failed or else what they printed last."""
+    passed = f"{sum(grade.tests.values())} of {len(grade.tests)} tests pass"
+    found = passed if grade.tests else f"the tests give {grade.reward:.3g}"
+    if grade.ended_by or grade.reward >= 1:
+        return found, grade.ended_by or "all tests pass"
+    failed = [name for name, is_passed in grade.tests.items() if not is_passed]
+    parts = [f"{name} {value:.3g}" for name, value in grade.rewards.items() if value < 1]
+    reason = f"failed: {', '.join(failed or parts)}" if failed or parts else ""
+    last = "\n".join(grade.output.strip().splitlines()[-_LAST_LINES:])
+    return found, reason or last or "the tests printed nothing"
 
 
 def _write_as_user(machine: Machine, path: str, content: str) -> str:

@@ -15,12 +15,13 @@ not a valid action          ``format_error_reward``     continues; terminated af
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from gem_core import Action, BaseEnv, Info, Step
 from gem_core.errors import ConfigError, InvalidActionError, near_names
+from gem_core.info import Grading, graded
 from gem_core.thoughts import spoken
 from gem_web.catalogue import Catalogue
 from gem_web.human_view import STYLES, HumanView
@@ -190,6 +191,9 @@ class WebshopEnv(BaseEnv):
             info["parsed_action"] = f"{name}[{argument}]" if argument else name
         if not is_valid:
             info["format_error"] = True
+        if terminated or truncated:
+            limit = f"{self.max_turns} turns" if truncated else f"{self.error_count} invalid actions"
+            info["grading"] = self._grading(None, 0.0, f"no purchase: {limit}")
         reward = 0.0 if is_valid else self.format_error_reward
         return Step(self._observation(), reward, terminated, truncated, info)
 
@@ -228,8 +232,23 @@ class WebshopEnv(BaseEnv):
             "correct": purchase.reward >= 1.0,
             "rewards": _parts(purchase, self.wish),
             "purchase": self._receipt(product, purchase),
+            "grading": self._grading(
+                _offer(product.asin, product.title, self.visit.options.values(), product.price),
+                purchase.reward,
+                _missing(purchase, self.wish) or "all that was wanted",
+            ),
         }
         return Step(self._observation(), purchase.reward, True, False, info)
+
+    def _grading(self, bought: str | None, reward: float, reason: str) -> Grading:
+        wish = self.wish
+        return graded(
+            question=wish.instruction,
+            expected=_offer(wish.asin, wish.name, wish.options, wish.price_upper),
+            extracted=bought,
+            score=reward,
+            reason=reason,
+        )
 
     def _receipt(self, product: Product, purchase: Purchase) -> dict[str, Any]:
         wish = self.wish
@@ -315,6 +334,26 @@ def _problem(name: str, argument: str) -> str:
         return " Your last reply had no action inside \\boxed{}."
     shown = f"{name}[{argument}]" if argument else name
     return f" Your last action, {shown:.80}, is not possible on this page."
+
+
+def _offer(asin: str, title: str, options: Iterable[str], price: float) -> str:
+    """Return a product in words, with its price or the highest one; not positive for any."""
+    parts = [title or "a product", *options, *([f"${price:.2f}"] if price > 0 else [])]
+    return f"{', '.join(parts)} ({asin})"
+
+
+def _missing(purchase: Purchase, goal: Goal) -> str:
+    """Return what a purchase lacks; empty if it is all that was wanted."""
+    parts = [] if purchase.type >= 1 else [f"the kind of product counts {purchase.type:g}"]
+    for name, hits, wanted in (
+        ("attributes", purchase.attributes, goal.attributes),
+        ("options", purchase.options, goal.options),
+    ):
+        if hits < len(wanted):
+            parts.append(f"{hits} of {len(wanted)} {name} ({', '.join(wanted)})")
+    if not purchase.price:
+        parts.append(f"the price is above ${goal.price_upper:.2f}")
+    return "; ".join(parts)
 
 
 def _parts(purchase: Purchase, goal: Goal) -> dict[str, float]:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from gem_core import Action, BaseEnv, Info, Observation, Step
 from gem_core.errors import ConfigError, InvalidActionError
+from gem_core.info import Grading, graded
 from gem_games.base import check_range
 from gem_games.wikigame.graph import Graph
 from gem_games.wikigame.human_view import HumanView
@@ -217,15 +218,26 @@ The history of your moves will follow here, and below it the current page."""
             info.update(flags)
         if done:
             info["correct"] = self.page.key == self.target.key
+            info["grading"] = self._grading(text)
             return Step(text, reward, True, False, info)
         if self.turn_count < self.max_turns:
             return Step(text, reward, False, False, info)
         info["correct"] = False
+        info["grading"] = self._grading(f"{self.max_turns} turns are over. {text}")
         text = (
             f"The limit of {self.max_turns} turns is reached. The game is over. "
             f"The target was {self.target.title}."
         )
         return Step(text, Reward.fail_reward if not flags else reward, False, True, info)
+
+    def _grading(self, reason: str) -> Grading:
+        return graded(
+            question=f"Reach {self.target.title!r} by following links.",
+            expected=self.target.title,
+            extracted=self.page.title,
+            score=self.page.key == self.target.key,
+            reason=reason,
+        )
 
     def _malformed(self) -> _Outcome:
         text = (

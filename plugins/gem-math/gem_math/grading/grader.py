@@ -15,9 +15,16 @@ from gem_math.grading.syntax import read
 from gem_math.grading.tokens import top_level_sides
 from gem_math.grading.wording import same_wording
 
-__all__ = ["Verdict", "grade"]
+__all__ = ["Verdict", "grade", "reason_of"]
 
 DecidedBy = Literal["empty", "text", "value", "algebra", "deadline", "failure"]
+_REASONS = {
+    "empty": "the answer is empty",
+    "value": "compared by value",
+    "algebra": "compared by computer algebra",
+    "deadline": "computer algebra took too long",
+    "failure": "computer algebra could not compare them",
+}
 LONGEST = 4000
 """The maximum length of an answer in characters; a longer one must equal the reference text."""
 _UNKNOWN = re.compile(r"(?<![A-Za-z\\])(?:[fghFGH]\s*\(|[A-Za-z]_\{?[a-z]\}?)")
@@ -37,6 +44,16 @@ class Verdict:
 
     correct: bool
     decided_by: DecidedBy
+
+    @property
+    def reason(self) -> str:
+        """What decided, in words."""
+        return reason_of(self.decided_by)
+
+
+def reason_of(decided_by: str) -> str:
+    """Return the name of a method in words: of one without an entry, that it compared."""
+    return _REASONS.get(decided_by, f"compared by {decided_by}")
 
 
 def grade(

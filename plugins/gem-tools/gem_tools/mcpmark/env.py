@@ -18,6 +18,7 @@ __all__ = ["SAMPLE_ENVIRONMENTS", "SAMPLE_TASKS", "MCPMarkEnv"]
 
 SAMPLE_TASKS = "package://gem_tools/mcpmark/sample/tasks/filesystem"
 SAMPLE_ENVIRONMENTS = "package://gem_tools/mcpmark/sample/environments"
+_EXPECTED = "verify.py ends with status 0"
 DONE = "Done."
 """The last message of a solution."""
 
@@ -158,7 +159,8 @@ class MCPMarkEnv(TaskEnv):
         if verdict.problem:
             self._check_problem(verdict)
             info["ended_by"] = verdict.problem
-        return Grade(float(verdict.correct), verdict.correct, info)
+        reason = verdict.problem or verdict.output.strip() or "verify.py printed nothing"
+        return Grade(float(verdict.correct), verdict.correct, info, reason, _EXPECTED)
 
     def _check_problem(self, verdict: Verdict) -> None:
         """Raise ``GraderError`` if the program fails whatever an agent has done.
