@@ -108,7 +108,7 @@ class DatasetEnv(TaskEnv):
             reason = _FORMS[self.form][3]
             return Grade(0.0, False, {"format_error": True}, reason)
         correct = same_text(Attempt("", action, answer, self.golds))
-        return Grade(float(correct), correct)
+        return Grade(float(correct), correct, reason="compared by text")
 
     def solution(self) -> str:
         return _FORMS[self.form][1] % self.golds[0] if self.golds else ""

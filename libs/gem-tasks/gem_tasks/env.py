@@ -309,23 +309,23 @@ class TaskEnv(BaseEnv):
 
     def _grading(self, grade: Grade, answer: str | None) -> Grading:
         """Return ``info["grading"]``; a grade need not say more than its reward."""
-        expected = grade.expected
-        if expected is None and self.golds:
-            expected = " | ".join(self.golds)
         return graded(
             question=self._asked,
-            expected=expected,
+            expected=self._expected() if grade.expected is None else grade.expected,
             extracted=answer if grade.extracted is None else grade.extracted,
             score=1.0 if grade.correct else min(grade.reward, 0.999),
-            reason=grade.reason or self._reason(grade, answer),
+            reason=grade.reason or self._reason(answer),
         )
 
-    def _reason(self, grade: Grade, answer: str | None) -> str:
+    def _expected(self) -> str | None:
+        columns = [gold_answers(self.row[name], self.answer_after) for name in self._answer_columns()]
+        golds = self.golds or next(iter(columns), ())
+        return " | ".join(golds) or None
+
+    def _reason(self, answer: str | None) -> str:
         if answer is None:
             return "no answer in the reply"
-        if self._grader is not None:
-            return f"the grader {self._grader_name} decided"
-        return f"equal to {'a' if grade.correct else 'no'} gold answer"
+        return f"graded by {self._grader_name or type(self).__name__}"
 
     def close(self) -> None:
         """Release the resources of the graders; may be called twice."""

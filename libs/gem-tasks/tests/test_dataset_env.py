@@ -30,7 +30,14 @@ def test_a_dataset_on_the_hub_is_an_environment(hub):
     question, info = env.reset(idx=3)
     assert (question, info["data"]) == ("What is 3 + 3?", "acme/sums, split train")
     step = env.step(r"So \boxed{6}.")
-    assert (step.reward, step.info) == (1.0, {"correct": True, "answer": "6"})
+    assert (step.reward, step.info["correct"]) == (1.0, True)
+    assert step.info["grading"] == {
+        "question": "What is 3 + 3?",
+        "expected": "6",
+        "extracted": "6",
+        "verdict": "correct",
+        "reason": "compared by text",
+    }
     env.reset(idx=3)
     step = env.step("6")
     assert (step.reward, step.info["format_error"]) == (0.0, True)
@@ -99,7 +106,9 @@ def test_an_answer_has_one_of_three_forms(form, right, none):
     assert env.step(env.solution()).reward == 1.0
     if none is not None:
         env.reset()
-        assert env.step(none).info["answer"] is None
+        grading = env.step(none).info["grading"]
+        assert (grading["extracted"], grading["verdict"]) == (None, "no answer")
+        assert grading["reason"].startswith("no ")
     if form != "text":
         assert right[:5] in env.answer_instruction
 
@@ -109,7 +118,8 @@ def test_thoughts_are_no_answer_and_graders_of_the_form_see_them():
     for form, thought in (("boxed", r"\boxed{six}"), ("tagged", "<answer>six</answer>")):
         env = DatasetEnv(data=rows, form=form)
         env.reset(seed=0)
-        assert env.step(f"<think>{thought}</think> I do not know.").info["answer"] is None
+        step = env.step(f"<think>{thought}</think> I do not know.")
+        assert step.info["grading"]["extracted"] is None
     parts = {"correctness": 1.0, "thinks": {"id": "format", "pattern": "<think>.+</think>.+"}}
     env = DatasetEnv(data=rows, form="text", rewards=parts)
     env.reset(seed=0)

@@ -12,7 +12,7 @@ from gem_core.errors import ConfigError, EpisodeEndedError, InvalidActionError
 from gem_core.factory import make_factory
 from gem_core.testing import check_env
 from gem_rollout import play_episode
-from gem_tasks import gold_answers
+from gem_tasks import Grade, gold_answers
 
 
 @pytest.fixture
@@ -29,20 +29,55 @@ def test_an_episode_is_a_question_and_an_answer(env):
     assert question == "3 + 3?"
     assert info == {"idx": 3, "task_id": env.task_id(env.row), "data": "rows in memory"}
     step = env.step(" 6 ")
-    assert step == ("Correct.", 1.0, True, False, {"correct": True, "length": 3})
+    assert step[:4] == ("Correct.", 1.0, True, False)
+    assert (step.info["correct"], step.info["length"]) == (True, 3)
     with pytest.raises(EpisodeEndedError):
         env.step("6")
 
 
 def test_the_feedback_to_a_wrong_answer_gives_the_right_one(env):
     env.reset(idx=3)
-    assert env.step("7") == (
-        "Wrong. The answer is 6.",
-        0.0,
-        True,
-        False,
-        {"correct": False, "length": 1},
-    )
+    step = env.step("7")
+    assert step[:4] == ("Wrong. The answer is 6.", 0.0, True, False)
+    assert (step.info["correct"], step.info["length"]) == (False, 1)
+
+
+def test_the_end_says_what_was_asked_expected_and_read(env):
+    env.reset(idx=3)
+    assert env.step("7").info["grading"] == {
+        "question": "3 + 3?",
+        "expected": "6",
+        "extracted": "7",
+        "verdict": "wrong",
+        "reason": "graded by Sums",
+    }
+
+
+def test_a_grader_may_say_what_decided_and_what_it_compared(make_sums, sums):
+    def strict(attempt):
+        return Grade(0.5, False, {}, "half of it is right", "all of it", f"{attempt.answer}!")
+
+    env = make_sums(data=sums(20), grader=strict)
+    env.reset(idx=3)
+    grading = env.step("7").info["grading"]
+    assert (grading["verdict"], grading["reason"]) == ("partly correct", "half of it is right")
+    assert (grading["expected"], grading["extracted"]) == ("all of it", "7!")
+
+
+def test_a_grader_that_only_decides_is_named_as_the_reason(make_sums, sums):
+    def same(attempt):
+        return attempt.answer == "7"
+
+    env = make_sums(data=sums(20), grader=same)
+    env.reset(idx=3)
+    grading = env.step("7").info["grading"]
+    assert (grading["verdict"], grading["reason"]) == ("correct", "graded by same")
+
+
+def test_long_texts_of_a_grading_are_shortened(env):
+    env.reset(idx=3)
+    extracted = env.step("7" * 5000).info["grading"]["extracted"]
+    assert extracted == f"{'7' * 2000}... (3,000 more characters)"
 
 
 @pytest.mark.parametrize("action", [None, 6, b"6", ["6"]])

@@ -38,7 +38,9 @@ def short(attempt):
 
 
 def test_without_parts_the_reward_is_the_grade(step_of):
-    assert step_of(RIGHT).info == {"correct": True, "length": 1}
+    step = step_of(RIGHT)
+    assert (step.reward, step.info["correct"], step.info["length"]) == (1.0, True, 1)
+    assert "rewards" not in step.info
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,9 @@ def test_a_program_that_passes_all_tests_gets_the_reward(tests):
         "not_run": 0,
         "forgeable": False,
     }
-    assert step == ("Correct: all tests passed.", 1.0, True, False, info)
+    assert step[:4] == ("Correct: all tests passed.", 1.0, True, False)
+    assert {name: step.info[name] for name in info} == info
+    assert step.info["grading"]["reason"] == "all tests passed"
 
 
 def test_a_program_that_was_only_thought_of_does_not_count():
@@ -46,6 +48,7 @@ def test_a_program_that_was_only_thought_of_does_not_count():
 def test_a_program_that_fails_a_test_gets_no_reward():
     step = asked().step(PARTLY)
     failure = {"kind": "wrong output", "test": 2, "input": "30\n"}
+    failure |= {"expected": "60\n", "output": "0\n"}
     assert (step.reward, step.terminated) == (0.0, True)
     info = {
         "correct": False,
@@ -55,7 +58,14 @@ def test_a_program_that_fails_a_test_gets_no_reward():
         "not_run": 0,
         "forgeable": False,
     }
-    assert step.info == info
+    assert {name: step.info[name] for name in info} == info
+    assert step.info["grading"] == {
+        "question": "Double a number.",
+        "expected": "60\n",
+        "extracted": "0\n",
+        "verdict": "wrong",
+        "reason": "test 2 failed (wrong output); 2 of 3 passed; its input was 30\n",
+    }
     assert step.observation == "Wrong: test 2 failed (wrong output)."
 
 
@@ -71,7 +81,7 @@ def test_the_reward_may_be_the_fraction_of_passed_tests():
 def test_a_response_without_a_code_block_has_a_negative_reward(text):
     step = asked().step(text)
     assert step.reward == -0.1
-    assert step.info == {
+    info = {
         "correct": False,
         "passed": 0,
         "total": 3,
@@ -80,6 +90,8 @@ def test_a_response_without_a_code_block_has_a_negative_reward(text):
         "forgeable": False,
         "format_error": True,
     }
+    assert {name: step.info[name] for name in info} == info
+    assert step.info["grading"]["reason"] == "no closed block of code in the reply"
     assert "no block of code" in step.observation
 
 

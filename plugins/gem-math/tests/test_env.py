@@ -93,7 +93,10 @@ class TestRewards:
     ) -> None:
         step = answered(action)
         assert (step.reward, step.terminated, step.truncated) == (reward, True, False)
-        assert (step.info["correct"], step.info["answer"]) == (reward == 1.0, answer)
+        found = step.info["grading"]
+        assert (step.info["correct"], found["extracted"]) == (reward == 1.0, answer)
+        verdict = "correct" if reward else "no answer" if answer is None else "wrong"
+        assert (found["expected"], found["verdict"]) == ("42", verdict)
         assert isinstance(step.info["decided_by"], str)
 
     def test_an_answer_without_a_box_may_have_a_negative_reward(self) -> None:
@@ -106,7 +109,7 @@ class TestRewards:
         thoughts = [r"<think>\boxed{42}</think> No.", r"<think>\boxed{42}", r"\boxed{42}</think>"]
         for action in thoughts:
             assert answered(action).reward == 1.0
-            assert answered(action, thoughts="ignore").info["answer"] is None
+            assert answered(action, thoughts="ignore").info["grading"]["extracted"] is None
         long = f"<think>{'x' * 10**6}\\boxed{{1}}</think>\\boxed{{42}}"
         assert answered(long, thoughts="ignore").reward == 1.0
         with pytest.raises(ConfigError, match="'count' or 'ignore'; got 'no'"):
@@ -114,7 +117,7 @@ class TestRewards:
 
     def test_the_end_of_a_very_long_text_is_graded(self) -> None:
         assert answered("x" * 10**6 + r"\boxed{42}").reward == 1.0
-        assert answered(r"\boxed{42}" + "x" * 10**6).info["answer"] is None
+        assert answered(r"\boxed{42}" + "x" * 10**6).info["grading"]["extracted"] is None
 
     def test_the_feedback_gives_the_answer(self) -> None:
         assert answered(r"\boxed{42}").observation == "Correct."

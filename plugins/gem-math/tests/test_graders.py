@@ -42,7 +42,7 @@ def test_another_grader_is_chosen_in_one_line(grader, answer, reward):
     env = gem_core.make("math:Custom", data=ROWS, grader=grader)
     env.reset(idx=3)
     step = env.step(rf"\boxed{{{answer}}}")
-    assert (step.reward, step.info["correct"], step.info["answer"]) == (
+    assert (step.reward, step.info["correct"], step.info["grading"]["extracted"]) == (
         reward,
         reward == 1.0,
         answer,

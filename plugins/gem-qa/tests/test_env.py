@@ -64,7 +64,9 @@ def test_a_template_without_the_field_is_rejected():
 )
 def test_the_last_tag_is_read(response, answer):
     step = asked().step(response)
-    assert step[1:] == (1.0, True, False, {"correct": True, "f1": 1.0, "answer": answer})
+    assert step[1:4] == (1.0, True, False)
+    assert (step.info["correct"], step.info["f1"]) == (True, 1.0)
+    assert step.info["grading"]["extracted"] == answer
     assert step.observation == "Correct."
 
 
@@ -82,10 +84,14 @@ def test_the_last_tag_is_read(response, answer):
 )
 def test_a_wrong_or_missing_answer_gets_no_reward(response, answer, f1):
     step = asked().step(response)
-    info = {"correct": False, "f1": f1, "answer": answer}
-    if answer is None:
-        info["format_error"] = True
-    assert step[1:] == (0.0, True, False, info)
+    assert step[1:4] == (0.0, True, False)
+    assert (step.info["correct"], step.info["f1"]) == (False, f1)
+    assert step.info.get("format_error", False) is (answer is None)
+    found = step.info["grading"]
+    assert (found["expected"], found["extracted"]) == ("Euclid", answer)
+    assert found["verdict"] == ("no answer" if answer is None else "wrong")
+    is_missing = found["reason"] == "no <answer> tag in the reply"
+    assert is_missing is (answer is None)
     assert step.observation == "Wrong. The answer is Euclid."
 
 
@@ -110,7 +116,7 @@ def test_an_answer_in_a_thought_counts_unless_thoughts_are_ignored():
     thought = "<think><answer>Euclid</answer></think> I do not know."
     assert asked().step(thought).reward == 1.0
     step = asked(thoughts="ignore").step(thought)
-    assert (step.reward, step.info["answer"]) == (0.0, None)
+    assert (step.reward, step.info["grading"]["extracted"]) == (0.0, None)
     boxed = {"extract_boxed": True, "thoughts": "ignore"}
     assert asked(**boxed).step(r"<think>\boxed{Euclid}").reward == 0.0
 
@@ -164,7 +170,7 @@ def test_random_actions_have_the_form_that_is_read(env_id):
     answers = set()
     for seed in range(20):
         env.reset(seed=seed)
-        answers.add(env.step(env.sample_random_action()).info["answer"])
+        answers.add(env.step(env.sample_random_action()).info["grading"]["extracted"])
     assert None not in answers
     assert len(answers) > 1
 
