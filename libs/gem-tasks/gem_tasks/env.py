@@ -318,8 +318,9 @@ class TaskEnv(BaseEnv):
         )
 
     def _expected(self) -> str | None:
-        columns = [gold_answers(self.row[name], self.answer_after) for name in self._answer_columns()]
-        golds = self.golds or next(iter(columns), ())
+        golds, columns = self.golds, self._answer_columns()
+        if not golds and columns:
+            golds = gold_answers(self.row[columns[0]], self.answer_after)
         return " | ".join(golds) or None
 
     def _reason(self, answer: str | None) -> str:

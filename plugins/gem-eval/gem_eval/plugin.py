@@ -13,6 +13,7 @@ _COMMANDS = {
         "gem_eval.replay_command:command",
         "Play the actions of a run again, and grade them",
     ),
+    "why": ("gem_eval.why_command:command", "Show why the episodes of a run failed"),
     "view": ("gem_eval.view.command:view", "Show runs in the browser"),
     "export": ("gem_eval.view.export:export", "Write a run as tables: Parquet, CSV or JSON lines"),
 }

@@ -28,7 +28,10 @@ __all__ = [
 
 Cells = tuple[list[str], list[list[str]]]
 """Headings and rows."""
-_NAMES = {"agent", "environment", "first", "second", "tasks", "measure", "test", "differs in", ""}
+_NAMES = {
+    *("agent", "environment", "first", "second", "tasks", "measure", "test", "differs in", ""),
+    *("cause", "expected", "extracted", "reason"),
+}
 """Headings of columns of text, which are aligned to the left."""
 WIDTH = 500
 _GAP = 2

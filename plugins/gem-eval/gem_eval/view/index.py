@@ -44,7 +44,7 @@ INDEX_COLUMNS = {
 }
 """Columns of the index. ``number`` counts episodes in the order in which they ended."""
 
-_FORMAT = "3"
+_FORMAT = "4"
 _PART_ROWS = 4096
 _PART_TEXT = 32 << 20
 _LONGEST_TEXT = 100_000

@@ -14,6 +14,7 @@ SORTS = {
     "env": "env_id",
     "agent": "agent",
     "outcome": "outcome",
+    "cause": "cause",
     "return": '"return"',
     "turns": "turns",
     "tools": "tool_calls",

@@ -26,7 +26,7 @@ __all__ = ["Store"]
 Row = dict[str, Any]
 Result = TypeVar("Result")
 
-_HIDDEN = ("text", "line_start", "line_bytes")
+_HIDDEN = ("text", "line_start", "line_bytes", "question")
 _SHOWN = ", ".join(f'"{name}"' for name in INDEX_COLUMNS if name not in _HIDDEN)
 _PLACE = "id, run, series, source, step, evaluation"
 _TASKS = """

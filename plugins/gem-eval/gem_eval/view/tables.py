@@ -18,6 +18,8 @@ from typing import Any, Self
 import duckdb
 
 from gem_core.errors import ConfigError
+from gem_core.info import Grading
+from gem_eval.causes import Ending, cause_of
 from gem_rollout.records.observations import whole_turns
 
 __all__ = [
@@ -68,8 +70,18 @@ EPISODE_COLUMNS = {
     "error_type": "VARCHAR",
     "error_message": "VARCHAR",
     "last_action": "VARCHAR",
+    "cause": "VARCHAR",
+    "question": "VARCHAR",
+    "expected": "VARCHAR",
+    "extracted": "VARCHAR",
+    "verdict": "VARCHAR",
+    "reason": "VARCHAR",
 }
-"""Columns of the table of episodes, with their SQL types."""
+"""Columns of the table of episodes, with their SQL types.
+
+``question`` to ``reason`` are those of ``info["grading"]``; ``reason`` of an episode that failed is
+that of its ``cause``.
+"""
 
 TURN_COLUMNS = {
     "env_id": "VARCHAR",
@@ -140,7 +152,18 @@ def episode_row(episode: Mapping[str, Any]) -> dict[str, Any]:
         "error_type": _text(error["type"]) if error.get("type") else None,
         "error_message": flat(error.get("message", ""))[:_LONGEST_ERROR] if error else None,
         "last_action": flat(last["action"])[-_PREVIEW:] if turns else None,
+        **_why(episode),
     }
+
+
+def _why(episode: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return the cause of a failure, and what the environment says about its grade."""
+    ending = Ending.of_dict(episode)
+    said: Mapping[str, Any] = ending.grading or {}
+    cause, reason = cause_of(ending) or (None, said.get("reason"))
+    texts = {name: said.get(name) for name in Grading.__annotations__}
+    found = {"cause": cause, **texts, "reason": reason or None}
+    return {name: None if value is None else _text(value) for name, value in found.items()}
 
 
 def _task_id(episode: Mapping[str, Any]) -> str | None:

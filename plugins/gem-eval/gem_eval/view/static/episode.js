@@ -5,6 +5,7 @@ import { dialogue, isDialogue } from "./dialogue.js";
 import { el, panel, segments, stretches, unseen } from "./dom.js";
 import { film, framesOf } from "./film.js";
 import { compact, decimal, duration, fixed, moment } from "./format.js";
+import { grading } from "./grading.js";
 import { isVisit } from "./pages.js";
 import { stack, tint } from "./plots.js";
 import { source } from "./source.js";
@@ -145,6 +146,7 @@ export async function episodePage({ id, choices }) {
       el("p", { class: "who" }, el("span", { class: `dot ${tint(row.series)}` }), shown(series?.label ?? row.agent),
         compareLink(row, comparable(over.series))),
       facts(row, episode),
+      grading(row, episode),
       timeline(row)),
     ...before.filter(Boolean),
     !isDrawn && look.frames.length > 0 && film(look.frames, Number(choices.turn) || 0, look, observation, remember),

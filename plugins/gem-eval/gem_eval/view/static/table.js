@@ -19,6 +19,7 @@ const OUTCOMES = [
 ];
 const COLUMNS = [
   ["outcome", "outcome", "left"],
+  ["cause", "cause", "left"],
   ["env", "environment", "left"],
   ["agent", "agent", "left"],
   ["return", "return", ""],
@@ -105,10 +106,18 @@ function head(choices) {
   return el("thead", {}, el("tr", {}, COLUMNS.map(cell)));
 }
 
-/** The end of an episode in short: its error, or the end of its last action. @param {any} row */
+/** The end of an episode in full: its error, what was expected and read, or its last action. @param {any} row */
+function ending(row) {
+  if (row.error_message) return row.error_message;
+  if (!row.cause || !row.verdict) return (row.last_action ?? "").trim();
+  const compared = row.expected !== null && row.extracted !== null && `${row.extracted} instead of ${row.expected}`;
+  return [compared, row.reason].filter(Boolean).join(" · ");
+}
+
+/** The same in short. @param {any} row */
 function preview(row) {
-  if (row.error_message) return row.error_message.slice(0, 160);
-  const text = (row.last_action ?? "").trim();
+  const text = ending(row);
+  if (row.error_message || row.cause) return text.slice(0, 160);
   return text.length > PREVIEW ? `…${text.slice(-PREVIEW)}` : text;
 }
 
@@ -120,11 +129,12 @@ function tableRow(row, series, choices) {
     "tr",
     { "data-id": row.id, onclick: (event) => event.target.closest("a") || (location.hash = url) },
     el("td", { class: "left column-outcome" }, outcomeBadge(row)),
+    el("td", { class: "left column-cause" }, shown(row.cause ?? "")),
     el("td", { class: "left column-env" },
       el("a", { class: "row-link", href: url, title: plain(row.env_id) }, shown(row.env_id)),
       el(
         "span",
-        { class: "preview", title: plain(row.error_message ?? row.last_action) },
+        { class: "preview", title: plain(ending(row)) },
         shown(preview(row)),
       )),
     el(
