@@ -7,7 +7,7 @@ has this meaning.
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict, cast, get_args
 
-__all__ = ["Grading", "InfoKeys", "Verdict", "graded", "grading_in", "shortened"]
+__all__ = ["Grading", "InfoKeys", "Verdict", "graded", "grading_in", "shortened", "without_grading"]
 
 Verdict = Literal["correct", "partly correct", "wrong", "no answer"]
 """How good an answer is; ``no answer`` if there was nothing to compare."""
@@ -66,6 +66,11 @@ def grading_in(info: Any) -> Grading | None:
     texts = {name: found.get(name) for name in Grading.__annotations__}
     plain = {name: value if value is None else str(value) for name, value in texts.items()}
     return cast("Grading", {**plain, **{n: plain[n] or "" for n in ("question", "reason")}})
+
+
+def without_grading(info: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an info without the expected answer, for programs that may show it to a model."""
+    return {name: value for name, value in info.items() if name != "grading"}
 
 
 def shortened(text: str, longest: int = LONGEST) -> str:

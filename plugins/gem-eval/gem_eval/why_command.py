@@ -22,7 +22,7 @@ from gem_eval.why import Failures, Group, failures_of, lines_of
 from gem_rollout.commands.progress import print_line
 from gem_rollout.records.runs import Run
 
-__all__ = ["command"]
+__all__ = ["cells_of", "command"]
 
 _SHOWN = 60
 """The number of characters of a text of an example in a table."""
@@ -57,7 +57,7 @@ def command(run: str, envs: tuple[str, ...], agents: tuple[str, ...], form: str)
         click.echo(_csv(found))
     elif form == "md":
         lines = "\n".join(f"- {line}" for line in lines_of(found))
-        click.echo(f"{markdown_of(_cells(found))}\n\n{lines}" if found.groups else lines)
+        click.echo(f"{markdown_of(cells_of(found))}\n\n{lines}" if found.groups else lines)
     else:
         _print(found, source)
 
@@ -90,7 +90,7 @@ def _csv(found: Failures) -> str:
 def _print(found: Failures, run: Run) -> None:
     console = console_for()
     if found.groups:
-        print_table(console, without_only_agent(_cells(found)))
+        print_table(console, without_only_agent(cells_of(found)))
         console.print()
     for line in lines_of(found):
         print_line(console, line)
@@ -104,7 +104,8 @@ def _print(found: Failures, run: Run) -> None:
         )
 
 
-def _cells(found: Failures) -> Cells:
+def cells_of(found: Failures) -> Cells:
+    """Return headings and cells of the table of failures."""
     headings = ["agent", "environment", "cause", "failed", "share"]
     headings += ["example", "place", "expected", "extracted", "reason"]
     return headings, [_line(group) for group in found.groups]

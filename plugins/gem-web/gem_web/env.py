@@ -192,7 +192,9 @@ class WebshopEnv(BaseEnv):
         if not is_valid:
             info["format_error"] = True
         if terminated or truncated:
-            limit = f"{self.max_turns} turns" if truncated else f"{self.error_count} invalid actions"
+            limit = (
+                f"{self.max_turns} turns" if truncated else f"{self.error_count} invalid actions"
+            )
             info["grading"] = self._grading(None, 0.0, f"no purchase: {limit}")
         reward = 0.0 if is_valid else self.format_error_reward
         return Step(self._observation(), reward, terminated, truncated, info)

@@ -23,6 +23,7 @@ from gem_core.api import make
 from gem_core.background import BackgroundLoop
 from gem_core.content import images_of
 from gem_core.errors import ConfigError
+from gem_core.info import without_grading
 from gem_core.maybe_async import is_awaitable
 from gem_core.observation import Info, Observation, visible_text
 from gem_serve.wire import plain
@@ -144,5 +145,5 @@ def _observed(observation: Observation, info: Info) -> TextObservation:
     return TextObservation(
         text=visible_text(observation, info),
         images=plain(images_of(observation)),
-        metadata={"info": plain(info)},
+        metadata={"info": plain(without_grading(info))},
     )

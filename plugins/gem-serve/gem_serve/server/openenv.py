@@ -15,6 +15,7 @@ from aiohttp import WSMsgType, web
 
 from gem_core.content import images_of
 from gem_core.errors import GemError, InvalidActionError
+from gem_core.info import without_grading
 from gem_core.observation import Info, Observation, visible_text
 from gem_serve.errors import CapacityError, MessageError, SessionLostError
 from gem_serve.server.calls import Calls
@@ -257,7 +258,8 @@ def _observed(
     shown: Reply = {"text": visible_text(observation, info)}
     if images := images_of(observation):
         shown["images"] = plain(images)
-    shown["metadata"] = metadata
+    # A client may show a model the whole observation, so the expected answer is only beside it.
+    shown["metadata"] = {**metadata, "info": plain(without_grading(info))}
     return {"observation": shown, "reward": reward, "done": done, "metadata": metadata}
 
 

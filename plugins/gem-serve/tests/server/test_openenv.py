@@ -256,3 +256,30 @@ def test_the_routes_of_openenv_describe_the_environment(serve: Serve) -> None:
     status, reply = request("GET", running.url + "/env/coins/schema")
     assert status == 404
     assert "Did you mean 'coin'" in reply["error"]["message"]
+
+
+def test_an_observation_that_a_client_may_show_has_no_expected_answer(serve: Serve) -> None:
+    """It stays in the server's metadata beside the observation."""
+    running = serve("qa:Sample")
+    with make("qa:Sample") as env:
+        env.reset(seed=3)
+        (gold, *_) = env.unwrapped.golds  # type: ignore[attr-defined]
+    begin = message("reset", {"seed": 3})
+    first, last = talk(running.url, [begin, message("step", {"text": "I do not know."})])
+    assert "grading" not in json.dumps(first)
+    assert gold not in json.dumps(first)
+    assert "grading" not in json.dumps(last["data"]["observation"])
+    assert gold in last["data"]["metadata"]["info"]["grading"]["expected"]
+
+
+def test_an_observation_of_a_remote_environment_has_no_expected_answer(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GEM_REMOTE_ENV", f"remote:{serve('qa:Sample').address}/qa:Sample")
+    env = RemoteEnvironment()
+    env.reset(seed=3)
+    shown = env.step(TextAction(text="I do not know."))
+    env.close()
+    assert shown.done
+    assert "correct" in shown.metadata["info"]
+    assert "grading" not in json.dumps(shown.metadata)
