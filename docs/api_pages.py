@@ -94,11 +94,13 @@ PLUGINS = {
         "gem_agents.testing.endpoint_server",
     ),
     "gem_eval": (
+        "gem_eval.causes",
         "gem_eval.compare",
         "gem_eval.episodes",
         "gem_eval.metrics",
         "gem_eval.paired",
         "gem_eval.statistics",
+        "gem_eval.why",
     ),
     "gem_train": (
         "gem_train.algorithm",
