@@ -77,6 +77,20 @@ def test_the_reward_may_be_the_fraction_of_passed_tests():
     assert asked(reward="fraction").step(RIGHT).reward == 1.0
 
 
+@pytest.mark.slow
+def test_a_program_that_raises_shows_what_it_printed_last():
+    found = asked().step("```python\n1 / 0\n```").info
+    assert "ZeroDivisionError" in found["failure"]["output"]
+    assert (found["failure"]["kind"], found["grading"]["expected"]) == ("error", "2\n")
+    assert found["grading"]["extracted"] == found["failure"]["output"]
+
+
+def test_a_tested_function_shows_the_values_that_differ():
+    tests = ["assert double(2) == 4", "assert double([1]) == [1, 1]"]
+    found = asked(tests).step("```python\ndef double(x):\n    return 4\n```").info["grading"]
+    assert (found["expected"], found["extracted"]) == ("[1, 1]", "4")
+
+
 @pytest.mark.parametrize("text", ["", "print(2 * int(input()))", "```python\nprint(1)"])
 def test_a_response_without_a_code_block_has_a_negative_reward(text):
     step = asked().step(text)

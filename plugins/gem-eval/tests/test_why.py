@@ -155,6 +155,52 @@ def test_a_family_explains_a_wrong_a_missing_and_a_cut_answer(env_id):
         assert grading["reason"] == missing
 
 
+class Buyer(BaseAgent):
+    """Searches for a word, and buys the first product that it finds as it is."""
+
+    def reset(self, env):
+        self.env = env.unwrapped
+
+    def act(self, observation, info):
+        actions = self.env.actions()
+        if self.env.visit.place == "search":
+            return "\\boxed{search[steel]}"
+        buy = [one for one in actions if "buy now" in one]
+        products = [one for one in actions if re.fullmatch(r"click\[b\w{9}\]", one)]
+        return f"\\boxed{{{(buy or products)[0]}}}"
+
+
+ENDINGS = {
+    "a purchase": ("webshop:Sample", Buyer(), "wrong", r"attributes|kind of product|options"),
+    "no purchase": ("webshop:Sample", Scripted("Hm."), "format", "no purchase: 15 turns"),
+    "a dialogue": ("tau:Retail-Sample", Scripted("Goodbye."), "wrong", " instead of "),
+    "a failed call": (
+        "tau:Retail-Sample",
+        Scripted('{"name": "x", "arguments": {}}'),
+        "tool",
+        "10",
+    ),
+    "a terminal": ("terminal:Sample", Scripted("```bash\nfinish\n```"), "wrong", "No such file"),
+    "files": ("mcp:Sample", Scripted("Done."), "wrong", r"There is no .*\.txt"),
+    "a path": ("game:WikiGame-v0-easy", Scripted("Hm."), "format", "turns are over.*no box"),
+    "a mine": ("game:Minesweeper-v0-easy", Scripted(r"\boxed{reveal 9 9}"), "limit", "no cell"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_an_episode_of_several_turns_says_what_ended_it(ending):
+    env_id, agent, expected, reason = ENDINGS[ending]
+    with make(env_id) as env:
+        made = play_episode(env, agent, 3)
+    assert made.error is None, made.error
+    assert cause(made) == expected
+    assert re.search(reason, cause_of(Ending.of(made))[1])
+    grading = made.turns[-1].info["grading"]
+    assert grading["question"]
+    assert grading["verdict"] in ("wrong", "no answer", "partly correct")
+
+
 @pytest.fixture
 def run(write, trajectory):
     def of(agent, group, **info):
