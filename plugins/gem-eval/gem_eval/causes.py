@@ -32,6 +32,7 @@ class Ending:
         is_cut: Whether the model's last reply reached its token limit.
         calls: Calls of tools in the episode.
         failed_calls: Those that failed.
+        grading: What the environment says about its grade; None if it says nothing.
     """
 
     success: bool | None
@@ -41,6 +42,7 @@ class Ending:
     is_cut: bool
     calls: int
     failed_calls: int
+    grading: Grading | None
 
     @classmethod
     def of(cls, trajectory: Trajectory) -> "Ending":
@@ -81,12 +83,7 @@ class Ending:
         known = [info if isinstance(info, Mapping) else {} for info in infos]
         last: Mapping[str, Any] = known[-1] if known else {}
         is_cut = reason == "length" or last.get("truncated_by") == _REPLY_LIMIT
-        return cls(success, error, last, truncated, is_cut, *_calls(known))
-
-    @property
-    def grading(self) -> Grading | None:
-        """What the environment says about its grade; None if it says nothing."""
-        return grading_in(self.info)
+        return cls(success, error, last, truncated, is_cut, *_calls(known), grading_in(last))
 
 
 def _calls(infos: Sequence[Mapping[str, Any]]) -> tuple[int, int]:

@@ -6,7 +6,6 @@ import shlex
 
 import click
 
-from gem_core.errors import ConfigError
 from gem_core.options import format_option, print_json
 from gem_eval.causes import RULES
 from gem_eval.episodes import run_and_agent
@@ -47,10 +46,7 @@ def command(run: str, envs: tuple[str, ...], agents: tuple[str, ...], form: str)
     """
     source, agent = run_and_agent(run)
     chosen = [*agents, agent] if agent else agents
-    try:
-        found = failures_of(source.trajectories(), envs=envs, agents=chosen)
-    except ConfigError as error:
-        raise ConfigError(f"{source.shown_path}: {error}") from error
+    found = failures_of(source.trajectories(), envs=envs, agents=chosen)
     if form == "json":
         print_json(_plain(found))
     elif form == "csv":
