@@ -10,8 +10,9 @@ from selection import thorough
 from view_browser import PHONE, WIDE, chromium, go_to, serving, write_page
 from view_samples import make_run, odd_dialogue, odd_trajectory, terminal_trajectory, write_many
 
+from gem_core.info import graded
 from gem_eval.view.command import view
-from gem_rollout import TrajectoryFile
+from gem_rollout import Trajectory, TrajectoryFile, Turn
 from gem_rollout.records.runs import Run
 
 HOSTILE = {
@@ -124,6 +125,30 @@ class TestOverview:
             assert "No episodes yet" in page.inner_text("main")
             go_to(page, "#/compare")
             assert "gem-core view RUN_A RUN_B" in page.inner_text("main")
+
+    def test_the_head_of_an_episode_says_what_was_expected_and_read(self, open_page, tmp_path):
+        """Nothing of it is interpreted; the table of episodes has the cause of the failure."""
+        markup = next(iter(HOSTILE.values()))
+        info = {"correct": False, "format_error": True}
+        info["grading"] = graded(
+            question="What is 2 + 2?", expected="4", extracted=markup, score=0, reason="no box"
+        )
+        turn = Turn("a", "What is 2 + 2?", "four", 0.0, True, False, info)
+        with TrajectoryFile(tmp_path / "run.jsonl") as file:
+            file.append(Trajectory("acme:Sums", "a", 0, 7, [turn], success=False))
+        with serving(tmp_path / "run.jsonl") as server:
+            page = open_page(server.url)
+            go_to(page, "#/episodes")
+            assert cells(page, "cause") == ["format"]
+            assert "instead of 4 · no box" in page.inner_text("tbody .preview")
+            go_to(page, "#/episode/0-0")
+            rows = page.locator(".episode-head .grading dl > div")
+            assert rows.nth(0).inner_text().split() == ["expected", "4"]
+            assert markup in rows.nth(1).inner_text()
+            assert rows.nth(2).inner_text().split() == ["verdict", "wrong", "format", "no", "box"]
+            page.click(".grading summary")
+            assert page.inner_text(".grading details pre") == "What is 2 + 2?"
+            assert page.evaluate("() => window.hacked") is None
 
     def test_the_head_of_a_run_says_what_was_run(self, open_page, tmp_path):
         """The command, the agent, the tasks, versions, and whatever else run.json has."""

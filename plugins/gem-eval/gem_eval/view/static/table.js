@@ -10,6 +10,7 @@ import { plain, shown } from "./text.js";
 
 const PAGE = 50;
 const PREVIEW = 54;
+const COMPARED = 40;
 const OUTCOMES = [
   ["", "All"],
   ["success", "Success"],
@@ -106,17 +107,23 @@ function head(choices) {
   return el("thead", {}, el("tr", {}, COLUMNS.map(cell)));
 }
 
-/** The end of an episode in full: its error, what was expected and read, or its last action. @param {any} row */
-function ending(row) {
+/**
+ * The end of an episode: its error, what was expected and read, or its last action.
+ * @param {any} row
+ * @param {number} [longest] The number of characters of what was expected, and of what was read.
+ */
+function ending(row, longest = Infinity) {
   if (row.error_message) return row.error_message;
   if (!row.cause || !row.verdict) return (row.last_action ?? "").trim();
-  const compared = row.expected !== null && row.extracted !== null && `${row.extracted} instead of ${row.expected}`;
+  const short = (text) => (text.length > longest ? `${text.slice(0, longest)}…` : text);
+  const isCompared = row.expected !== null && row.extracted !== null;
+  const compared = isCompared && `${short(row.extracted)} instead of ${short(row.expected)}`;
   return [compared, row.reason].filter(Boolean).join(" · ");
 }
 
 /** The same in short. @param {any} row */
 function preview(row) {
-  const text = ending(row);
+  const text = ending(row, COMPARED);
   if (row.error_message || row.cause) return text.slice(0, 160);
   return text.length > PREVIEW ? `…${text.slice(-PREVIEW)}` : text;
 }
