@@ -12,7 +12,7 @@ from gem_eval.episodes import EpisodeRecord, run_and_agent, with_task_ids
 from gem_eval.resume import differences
 from gem_eval.sequence import Draw, PairedSequence
 
-__all__ = ["Outcome", "SequentialComparison", "episodes_against", "width_of"]
+__all__ = ["Outcome", "SequentialComparison", "block_size", "episodes_against", "width_of"]
 
 Measure = Literal["success", "return"]
 Group = tuple[str, int]
@@ -26,6 +26,16 @@ _SAME = ("env", "mixture", "tools", "wrappers", "tool_use", "answer_instruction"
 """Keys that decide what the agents are asked."""
 _FEWEST, _SHARE = 16, 20
 """A block has at least so many pairs, and one part in so many of those before it."""
+
+
+def block_size(pairs: int, at_once: int) -> int:
+    """Return how many pairs are played before the next look.
+
+    Args:
+        pairs: The number of pairs played so far.
+        at_once: How many tasks an agent plays at the same time.
+    """
+    return max(_FEWEST, pairs // _SHARE, at_once)
 
 
 def width_of(name: str, spec: EnvSpec, measure: Measure) -> float:
@@ -215,7 +225,7 @@ class SequentialComparison:
         if self.reason or self.decision().verdict != "undecided":
             return []
         self._pending, done = [], self._sequence.pairs
-        wanted = max(_FEWEST, done // _SHARE, concurrency // self.samples)
+        wanted = block_size(done, concurrency // self.samples)
         if episodes is not None:
             wanted = min(wanted, episodes // (self.agents * self.samples) - done)
         for draw in self._sequence.block(wanted):

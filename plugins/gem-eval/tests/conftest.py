@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from gem_core.agent import Generation
 from gem_core.seeding import child_seed
 from gem_eval.episodes import EpisodeRecord
 from gem_rollout import Trajectory, TrajectoryFile, Turn
+
+sys.path.insert(0, str(Path(__file__).parent))  # of the modules that several tests use
 
 
 @pytest.fixture

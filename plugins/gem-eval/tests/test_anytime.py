@@ -8,68 +8,51 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from selection import thorough
+from sequence_designs import (
+    SEQUENCES,
+    Sequence,
+    discordant,
+    ends_of,
+    share_wrong,
+    skewed,
+    uniform,
+)
 
 from gem_core.errors import ConfigError
-from gem_eval.anytime import decide, log_capital
-from gem_eval.paired import required_pairs
+from gem_eval.anytime import decide
 from gem_eval.sequence import PairedSequence
 
-Values = NDArray[np.float64]
-RUNS = 2000 if thorough() else 300
+RUNS = 2000 if thorough() else 200
 
-
-def discordant(rng: np.random.Generator, shape: tuple[int, int], share: float) -> Values:
-    """Return differences of -1, 0 and 1 with mean 0, of which a share is not 0."""
-    return rng.choice([-1.0, 0.0, 1.0], shape, p=[share / 2, 1 - share, share / 2])
-
-
-def skewed(rng: np.random.Generator, shape: tuple[int, int], share: float) -> Values:
-    """Return mostly small gains and seldom a loss of 1, with mean 0."""
-    return np.where(rng.random(shape) < share, -1.0, share / (1 - share))
-
-
-NULLS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Values]] = {
-    "half of the tasks differ": lambda rng, shape: discordant(rng, shape, 0.5),
-    "one task in fifty differs": lambda rng, shape: discordant(rng, shape, 0.02),
-    "a rare loss": lambda rng, shape: skewed(rng, shape, 0.02),
-    "a rare gain": lambda rng, shape: -skewed(rng, shape, 0.02),
-    "small returns": lambda rng, shape: rng.uniform(-0.05, 0.05, shape),
-    "an agent that learns by heart": lambda rng, shape: (
-        discordant(rng, shape, 0.3) * (np.arange(shape[1]) % 50 < 10)
+HARD = {
+    "one task in fifty differs": discordant(0.02),
+    "a rare loss": skewed(1.0, 0.02),
+    "small returns": uniform(0.05),
+    "a difference now and then": lambda rng, shape, mean: (
+        discordant(0.3)(rng, shape, mean) * (np.arange(shape[1]) % 50 < 10)
     ),
 }
-
-
-def share_out(values: Values, aim: float = 0.05) -> float:
-    """Return the share of the runs in which the true mean, 0, was ever out of the interval."""
-    sides = (log_capital(values, 0.0, above=above, aim=aim) for above in (True, False))
-    peaks = np.maximum(*(side.max(axis=1) for side in sides))
-    return float((peaks >= math.log(2 / 0.05)).mean())
+"""Further differences with mean 0."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NULLS)
+@pytest.mark.parametrize("name", [*HARD, *(one.name for one in SEQUENCES)])
 def test_a_wrong_verdict_is_rare_at_any_time(name: str) -> None:
-    values = NULLS[name](np.random.default_rng(0), (RUNS, 2000))
+    draws = {one.name: one.draw for one in SEQUENCES} | HARD
+    values = draws[name](np.random.default_rng(0), (RUNS, 2000), 0.0)
     # Three standard errors of a share of .05.
-    assert share_out(values) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / RUNS)
+    assert share_wrong(values, 0.05) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / RUNS)
 
 
 @pytest.mark.slow
-def test_a_verdict_takes_fewer_pairs_than_a_fixed_design() -> None:
-    shares: dict[float, list[float]] = {1: [], 2: []}
-    for factor, found in shares.items():
-        gain = 0.05 * factor
-        chances = [0.15 - gain / 2, 0.7, 0.15 + gain / 2]
-        fixed = required_pairs(0.05, math.sqrt(0.3 - 0.05**2))
-        for seed in range(40):
-            rng = np.random.default_rng(seed)
-            values = rng.choice([-1.0, 0.0, 1.0], 3 * fixed, p=chances)
-            found.append(decide(list(values), difference=0.05).pairs / fixed)
-    assert np.median(shares[1]) < 0.95
-    assert np.median(shares[2]) < 0.5
+@pytest.mark.parametrize("one", SEQUENCES[:6], ids=lambda one: one.name)
+def test_a_verdict_takes_fewer_pairs_than_a_fixed_design(one: Sequence) -> None:
+    rng = np.random.default_rng(1)
+    for factor, most in ((1, 0.95), (2, 0.5)):
+        ends = ends_of(one.draw(rng, (RUNS, 2 * one.fixed), factor * one.aim), one.aim)
+        assert np.median(ends.pairs) <= most * one.fixed
+        assert ends.worse.mean() <= 0.025 + 3 * math.sqrt(0.025 * 0.975 / RUNS)
 
 
 differences = st.lists(st.one_of(st.sampled_from([-1.0, 0.0, 1.0]), st.floats(-1, 1)), max_size=60)
@@ -185,7 +168,7 @@ def test_pairs_are_played_where_agents_differ() -> None:
 
 @pytest.mark.slow
 def test_the_mean_over_environments_is_covered_however_pairs_are_allocated() -> None:
-    runs, missed, values = 200 if thorough() else 40, 0, []
+    runs, missed, values = 200 if thorough() else 20, 0, []
     chances = {"a": (0.5, 0.2), "b": (0.05, 0.0), "c": (0.3, -0.1)}
     truth = sum(gain for _, gain in chances.values()) / 3
     for seed in range(runs):
