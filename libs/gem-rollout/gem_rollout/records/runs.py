@@ -4,6 +4,7 @@
 ``run.json``            what was run: see ``Run.info``
 ``trajectories.jsonl``  one episode a line (``TrajectoryFile``)
 ``metrics.json``        figures, if the command computes them
+``tags.json``           tags that users gave the run, a list of texts
 ======================  ==================================================================
 """
 
@@ -27,9 +28,12 @@ from gem_rollout.records.redaction import redact, redact_words
 from gem_rollout.records.store import TrajectoryFile, private, read_trajectories
 from gem_rollout.records.trajectory import Trajectory
 
-__all__ = ["Run", "write_json"]
+__all__ = ["INFO", "METRICS", "TAGS", "TRAJECTORIES", "Run", "write_json"]
 
 INFO, TRAJECTORIES, METRICS = "run.json", "trajectories.jsonl", "metrics.json"
+TAGS = "tags.json"
+_LONGEST_TAG = 40
+_MOST_TAGS = 20
 
 
 @dataclass(frozen=True)
@@ -175,10 +179,7 @@ class Run:
         path = self.path / INFO
         if not path.is_file():
             return {}
-        try:
-            info = json_value(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ConfigError(f"{path} is not JSON: {error}") from error
+        info = _read_json(path)
         if not isinstance(info, dict):
             raise ConfigError(f"{path} must hold a JSON object; found {type(info).__name__}.")
         return info
@@ -195,6 +196,46 @@ class Run:
         ]
         return " ".join(name), words[len(name) :]
 
+    def tags(self) -> list[str]:
+        """Return the tags that users gave the run, in the order in which they were added.
+
+        Raises:
+            ConfigError: ``tags.json`` is not a list of texts.
+        """
+        path = self.path / TAGS
+        if not path.is_file():
+            return []
+        tags = _read_json(path)
+        if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+            raise ConfigError(f"{path} must hold a JSON list of texts.")
+        return tags
+
+    def change_tags(self, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> list[str]:
+        """Add tags to the run and remove others; return the new tags.
+
+        Args:
+            add: Tags of 1 to 40 printable characters; a run has at most 20 of them.
+            remove: Tags; those that the run does not have are ignored.
+
+        Raises:
+            ConfigError: A tag cannot be used, the run has too many, or its folder cannot be
+                written.
+        """
+        removed = set(remove)
+        old = self.tags()
+        kept = [tag for tag in old if tag not in removed]
+        tags = list(dict.fromkeys([*kept, *(_checked_tag(tag) for tag in add)]))
+        if len(tags) > max(_MOST_TAGS, len(old)):
+            raise ConfigError(f"{self.shown_path} has {len(old)} tags; {_MOST_TAGS} are allowed.")
+        if tags != old:
+            try:
+                write_json(self.path / TAGS, tags)
+            except OSError as error:
+                raise ConfigError(
+                    f"The tags of {self.shown_path} cannot be written: {error.strerror}."
+                ) from error
+        return tags
+
     def trajectories(self) -> Iterator[Trajectory]:
         """Yield the trajectories one at a time, in the order in which they ended."""
         return read_trajectories(self.trajectories_path)
@@ -208,6 +249,20 @@ class Run:
                 for trajectory in self.trajectories():
                     if trajectory.error is None:
                         file.append(trajectory)
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json_value(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ConfigError(f"{path} is not JSON: {error}") from error
+
+
+def _checked_tag(tag: str) -> str:
+    text = tag.strip()
+    if not 0 < len(text) <= _LONGEST_TAG or not text.isprintable():
+        raise ConfigError(f"A tag has 1 to {_LONGEST_TAG} printable characters; got {tag[:80]!r}.")
+    return text
 
 
 def _shown(path: Path) -> str:

@@ -10,6 +10,7 @@ import json
 import math
 import os
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -28,11 +29,19 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["EpisodeKey", "TrajectoryFile", "private", "read_keys", "read_trajectories"]
+__all__ = [
+    "EpisodeKey",
+    "TrajectoryFile",
+    "is_being_written",
+    "private",
+    "read_keys",
+    "read_trajectories",
+]
 
 _OPENINGS = (b'{"version":', b'{"env_id":')
 """The beginnings of lines that this library has written, in this version and before version 1."""
 _TURNS = b'"turns":'
+_LOCK_ATTEMPTS, _LOCK_PAUSE = 3, 0.02
 _LONG_INTEGER = re.compile(rb"\d{20}|-\d{19}")
 """Integers that may not fit into 64 bits: orjson would read them as floats."""
 _NUMBERS = frozenset({int, float})
@@ -114,14 +123,36 @@ def _lock(file: FileIO, path: Path) -> None:
     """
     if fcntl is None:
         return
+    for attempt in range(_LOCK_ATTEMPTS):  # ``is_being_written`` holds a lock for a moment
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if attempt < _LOCK_ATTEMPTS - 1:
+                time.sleep(_LOCK_PAUSE)
+        except OSError:  # a file system without locks
+            return
+        else:
+            return
+    raise ConfigError(
+        f"Another run is writing {path}: choose another out, or wait until it has ended."
+    )
+
+
+def is_being_written(path: str | os.PathLike[str]) -> bool:
+    """Return whether a ``TrajectoryFile`` has a file open, in any process of this machine.
+
+    It is False if the file does not exist, and where files cannot be locked.
+    """
+    if fcntl is None:
+        return False
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with Path(path).open("rb", buffering=0) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise ConfigError(
-            f"Another run is writing {path}: choose another out, or wait until it has ended."
-        ) from None
-    except OSError:  # a file system without locks
-        return
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _release(file: FileIO) -> None:

@@ -1,33 +1,35 @@
-"""The web server of the viewer: read-only, and for this machine only.
+"""The web server of the viewer, for this machine only.
 
 It listens on the loopback interface, and only answers requests whose ``Host`` is a loopback name.
-So a foreign site that points its name to this machine (DNS rebinding) cannot read runs.
+So a foreign site that points its name to this machine (DNS rebinding) cannot read runs. All that a
+request can change are the tags of runs; such a request must come from the page itself, or from a
+program that is no browser.
 """
 
+import contextlib
 import sys
 import threading
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from gem_core.errors import ClosedError, ConfigError, GemError
-from gem_core.lifetimes import Lock
+from gem_core.records import json_value
 from gem_core.web_pages import page_problem
-from gem_eval.view.overview import overview
+from gem_eval.view.answers import Answers, HomeAnswers, RunAnswers
+from gem_eval.view.home import Home
 from gem_eval.view.page import MEDIA_TYPES, page_json, static_file
-from gem_eval.view.query import EpisodeQuery
 from gem_eval.view.store import Store
-from gem_eval.view.training import training
 
 __all__ = ["HOST", "ViewServer", "bind"]
 
 HOST = "127.0.0.1"
 
 _PORTS_TRIED = 20
-_REFRESH_SECONDS = 2.0
+_CHANGES = "/api/tags"
+_LARGEST_CHANGE = 10_000
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -43,10 +45,10 @@ _HEADERS = {
 
 
 class ViewServer(ThreadingHTTPServer):
-    """Serves the page of some runs.
+    """Serves the page of some runs, or of a folder of runs.
 
     Args:
-        store: The runs.
+        shown: The runs or the folder; the caller closes the runs.
         port: The port to listen on; 0 for any free port.
 
     Raises:
@@ -56,11 +58,11 @@ class ViewServer(ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_address = True
 
-    def __init__(self, store: Store, port: int) -> None:
-        self.store = store
-        self._refreshed = time.monotonic()
-        self._refreshing = Lock()
-        self._kept: dict[tuple[str, ...], Any] = {}
+    def __init__(self, shown: Store | Home, port: int) -> None:
+        self.shown = shown
+        self._answers: Answers = (
+            HomeAnswers(shown) if isinstance(shown, Home) else RunAnswers(shown)
+        )
         self._turns = threading.Condition()
         self._answering, self._is_closing = 0, False
         super().__init__((HOST, port), _Handler)
@@ -70,35 +72,33 @@ class ViewServer(ThreadingHTTPServer):
         """The URL of the page."""
         return f"http://{HOST}:{self.server_address[1]}/"
 
-    def refresh(self) -> None:
-        """Index what the runs have added, at most every two seconds and in one thread at a time."""
-        if time.monotonic() - self._refreshed < _REFRESH_SECONDS:
-            return
-        if self._refreshing.acquire(blocking=False):
-            try:
-                if self.store.refresh():
-                    self._kept = {}
-                self._refreshed = time.monotonic()
-            finally:
-                self._refreshing.release()
-
-    def answer(self, path: str, given: Mapping[str, str]) -> Any:
-        """Return the answer to a request; None if the path does not exist.
-
-        Args:
-            path: The path of the URL.
-            given: The parameters of the URL.
+    def answer(self, path: str, given: Mapping[str, str], names: Sequence[str]) -> Any:
+        """Return the answer to a request: see ``Answers``.
 
         Raises:
-            ConfigError: A parameter is out of its range.
             ClosedError: The server is stopping.
         """
+        with self._turn():
+            return self._answers.answer(path, given, names)
+
+    def change(self, path: str, given: Mapping[str, Any]) -> Any:
+        """Change something: see ``Answers``.
+
+        Raises:
+            ClosedError: The server is stopping.
+        """
+        with self._turn():
+            return self._answers.change(path, given)
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Keep the server from being closed until the end of the block."""
         with self._turns:
             if self._is_closing:
                 raise ClosedError("The server is stopping.")
             self._answering += 1
         try:
-            return self._answer(path, given)
+            yield
         finally:
             with self._turns:
                 self._answering -= 1
@@ -110,49 +110,7 @@ class ViewServer(ThreadingHTTPServer):
         with self._turns:
             self._is_closing = True
             self._turns.wait_for(lambda: not self._answering)
-
-    def _answer(self, path: str, given: Mapping[str, str]) -> Any:
-        answers = {
-            "/api/size": self._size,
-            "/api/overview": self._overview,
-            "/api/training": self._training,
-            "/api/episodes": self._episodes,
-            "/api/episode": self._episode,
-            "/api/tasks": self._tasks,
-        }
-        return answers[path](given) if path in answers else None
-
-    def _size(self, _: Mapping[str, str]) -> Any:
-        self.refresh()
-        return {"episodes": self.store.size, "training": self.store.state}
-
-    def _overview(self, given: Mapping[str, str]) -> Any:
-        env = given.get("env", "")
-        return self._cached(("overview", env), lambda: overview(self.store, env))
-
-    def _training(self, given: Mapping[str, str]) -> Any:
-        every = given.get("every", "")
-        return self._cached(("training", every), lambda: training(self.store, every=every == "1"))
-
-    def _episodes(self, given: Mapping[str, str]) -> Any:
-        return self.store.page(EpisodeQuery.of(given))
-
-    def _episode(self, given: Mapping[str, str]) -> Any:
-        episode_id = given.get("id", "")
-        places = self.store.neighbours(episode_id, EpisodeQuery.of(given))
-        return {**self.store.episode(episode_id), **places}
-
-    def _tasks(self, given: Mapping[str, str]) -> Any:
-        a, b = (_series(self.store, given.get(side, "")) for side in ("a", "b"))
-        query = EpisodeQuery.of(given)
-        return self.store.tasks(a, b, env=query.env, offset=query.offset, limit=query.limit)
-
-    def _cached(self, key: tuple[str, ...], make: Callable[[], Any]) -> Any:
-        """Return what is made for a key once, until the runs grow."""
-        kept = self._kept
-        if key not in kept:
-            kept[key] = make()
-        return kept[key]
+        self._answers.close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print an error, unless it is a browser that closed its connection."""
@@ -160,7 +118,7 @@ class ViewServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def bind(store: Store, port: int | None, first: int) -> ViewServer:
+def bind(shown: Store | Home, port: int | None, first: int) -> ViewServer:
     """Return a server at a port, or at the first free port from ``first``.
 
     Raises:
@@ -169,7 +127,7 @@ def bind(store: Store, port: int | None, first: int) -> ViewServer:
     ports = range(first, first + _PORTS_TRIED) if port is None else [port]
     for number in ports:
         try:
-            return ViewServer(store, number)
+            return ViewServer(shown, number)
         except OSError as error:
             problem = error
     asked = f"Port {port} cannot be used" if port is not None else f"No port from {first} is free"
@@ -178,10 +136,19 @@ def bind(store: Store, port: int | None, first: int) -> ViewServer:
     )
 
 
-def _series(store: Store, text: str) -> int:
-    if text.isdecimal() and len(text) < 9 and int(text) < len(store.series):
-        return int(text)
-    raise ConfigError(f"There is no series {text!r}: there are {len(store.series)}.")
+def _object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object of a request.
+
+    Raises:
+        ConfigError: It is something else.
+    """
+    try:
+        found = json_value(body)
+    except ValueError as error:
+        raise ConfigError(f"The request is not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise ConfigError("The request must be a JSON object.")
+    return found
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -200,18 +167,38 @@ class _Handler(BaseHTTPRequestHandler):
         if not path.startswith("/api/"):
             self._send_file(path.removeprefix("/") or "index.html")
             return
+        pairs = parse_qsl(url.query, keep_blank_values=True)
+        names = [value for name, value in pairs if name == "run"]
+        self._send_found(lambda: self.server.answer(path, dict(pairs), names), path)
+
+    def do_POST(self) -> None:
+        path = urlsplit(self.path).path
+        size = self.headers.get("Content-Length") or ""
+        if path != _CHANGES:
+            self.send_error(HTTPStatus.METHOD_NOT_ALLOWED)
+        elif problem := page_problem(self.headers, HOST):
+            self.close_connection = True
+            self._send(HTTPStatus.FORBIDDEN, problem.encode())
+        elif not size.isdecimal() or int(size) > _LARGEST_CHANGE:
+            self.send_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        elif self.headers.get_content_type() != "application/json":
+            # A page elsewhere cannot send this type without asking first, which is refused.
+            self.send_error(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+        else:
+            body = self.rfile.read(int(size))
+            self._send_found(lambda: self.server.change(path, _object(body)), path)
+
+    def _send_found(self, find: Callable[[], Any], path: str) -> None:
         try:
-            found = self.server.answer(path, dict(parse_qsl(url.query, keep_blank_values=True)))
+            found = find()
         except GemError as error:
             self._send(HTTPStatus.BAD_REQUEST, page_json({"error": str(error)}), ".json")
-            return
         except OSError as error:
             self._send(HTTPStatus.INTERNAL_SERVER_ERROR, page_json({"error": str(error)}), ".json")
-            return
-        if found is None:
-            self._send(HTTPStatus.NOT_FOUND, page_json({"error": f"There is no {path}."}), ".json")
         else:
-            self._send(HTTPStatus.OK, page_json(found), ".json")
+            status = HTTPStatus.NOT_FOUND if found is None else HTTPStatus.OK
+            found = {"error": f"There is no {path}."} if found is None else found
+            self._send(status, page_json(found), ".json")
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answer a request with another method, or one that is not HTTP."""

@@ -21,7 +21,7 @@ from gem_eval.view.tables import connect, literal_path
 from gem_rollout.records.runs import TRAJECTORIES, Run
 from gem_rollout.records.step_metrics import METRICS_FILE
 
-__all__ = ["Store"]
+__all__ = ["Store", "is_run"]
 
 Row = dict[str, Any]
 Result = TypeVar("Result")
@@ -29,6 +29,8 @@ Result = TypeVar("Result")
 _HIDDEN = ("text", "line_start", "line_bytes", "question")
 _SHOWN = ", ".join(f'"{name}"' for name in INDEX_COLUMNS if name not in _HIDDEN)
 _PLACE = "id, run, series, source, step, evaluation"
+_NEIGHBOURS = ("previous", "next", "previous_failed", "next_failed", "place", "total")
+_FAILED_ID = "CASE WHEN outcome IN ('failed', 'error') THEN id END"
 _TASKS = """
 WITH side AS (
   SELECT env_id, "group", series, count(*) AS n, avg("return") AS mean,
@@ -146,20 +148,23 @@ class Store:
         return {"row": row, "episode": episode}
 
     def neighbours(self, episode_id: str, query: EpisodeQuery) -> Row:
-        """Return the ids ``previous`` and ``next`` in a query's result, ``place`` and ``total``.
+        """Return the neighbours of an episode in a query's result.
 
-        All are None if the episode is not in the result.
+        They are the ids ``previous`` and ``next``, the ids ``previous_failed`` and ``next_failed``
+        of the nearest episodes that failed or ended with an error, ``place`` and ``total``. All
+        are None if the episode is not in the result.
         """
         where, parameters = query.where()
         found = self.rows(
             f"WITH places AS (SELECT id, lag(id) OVER w AS previous, lead(id) OVER w AS next, "
+            f"lag({_FAILED_ID} IGNORE NULLS) OVER w AS previous_failed, "
+            f"lead({_FAILED_ID} IGNORE NULLS) OVER w AS next_failed, "
             "row_number() OVER w AS place, count(*) OVER () AS total "
             f"FROM episodes WHERE {where} WINDOW w AS (ORDER BY {query.order()})) "
-            "SELECT previous, next, place, total FROM places WHERE id = ?",
+            f"SELECT {', '.join(_NEIGHBOURS)} FROM places WHERE id = ?",
             [*parameters, episode_id],
         )
-        nothing = {"previous": None, "next": None, "place": None, "total": None}
-        return found[0] if found else nothing
+        return found[0] if found else dict.fromkeys(_NEIGHBOURS)
 
     def tasks(self, a: int, b: int, *, env: str = "", offset: int = 0, limit: int = 50) -> Row:
         """Return the differences of two series by task, the largest difference first.
@@ -304,17 +309,22 @@ class Store:
         return found
 
 
+def is_run(folder: Path) -> bool:
+    """Return whether a folder has episodes, or metrics of training steps."""
+    return any((folder / name).is_file() for name in (METRICS_FILE, TRAJECTORIES))
+
+
 def _source(path: Path) -> Run:
     """Return the run at a path.
 
     Raises:
         ConfigError: There are neither episodes nor metrics of training steps.
     """
-    if (path / METRICS_FILE).is_file():
-        return Run(path)
-    if path.is_dir() and not (path / TRAJECTORIES).is_file():
+    if not path.is_dir():
+        return Run.open(path)
+    if not is_run(path):
         raise ConfigError(f"{path} is not a run: it has neither {TRAJECTORIES} nor {METRICS_FILE}.")
-    return Run.open(path)
+    return Run(path)
 
 
 def _evaluations(run: Run) -> Iterator[tuple[Path, int]]:

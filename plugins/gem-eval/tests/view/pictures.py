@@ -47,7 +47,7 @@ def main():
         with chromium() as browser:
             with serving(*runs) as server:
                 take(browser, server.url, target / "viewer-overview.png")
-                rows = server.store.rows(
+                rows = server.shown.rows(
                     "SELECT number FROM episodes WHERE run = 1 AND outcome = 'success' "
                     "AND env_id LIKE '%Hanoi%' AND strpos(text, 'perhaps') "
                     "BETWEEN 1 AND strpos(text, 'i narrow') ORDER BY number"
@@ -55,7 +55,7 @@ def main():
                 place = f"#/episode/1-{rows[0]['number']}?tokens=logprob"
                 take(browser, server.url + place, target / "viewer-episode.png", ".colouring")
             with serving(game) as server:
-                take(browser, f"{server.url}#/episode/0-0?turn=9", target / "viewer-game.png")
+                take(browser, f"{server.url}#/episode/0-0?board=9", target / "viewer-game.png")
             with serving(visit) as server:
                 place, size = "#/episode/0-0", {"width": 1280, "height": 1290}
                 take(browser, server.url + place, target / "viewer-visit.png", "#turn-17", size)
@@ -81,7 +81,7 @@ def take_training(runs):
 def take_model(run):
     """Take a picture of an episode of a language model."""
     with serving(run) as server, chromium() as browser:
-        rows = server.store.rows(
+        rows = server.shown.rows(
             "SELECT number FROM episodes WHERE agent = 'smollm2' ORDER BY turns DESC, number"
         )
         page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="light")

@@ -113,11 +113,11 @@ def test_the_url_names_the_board(open_page, root):
     page = open_page(f"{root}#/episode/0-0")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
-    assert page.url.endswith("turn=2")
+    assert page.url.endswith("board=2")
     page.reload()
     page.wait_for_selector("text=Turn 2 of 10")
     page.goto("about:blank")
-    page.goto(f"{root}#/episode/0-0?turn=1.5")
+    page.goto(f"{root}#/episode/0-0?board=1.5")
     page.wait_for_selector("text=Turn 1 of 10")
 
 
@@ -147,7 +147,7 @@ def test_keys_lead_to_the_next_episode_beside_a_film(open_page, root):
 
 
 def test_letters_of_a_guess_have_the_colours_of_their_marks(open_page, root):
-    page = open_page(f"{root}#/episode/0-1?turn=1")
+    page = open_page(f"{root}#/episode/0-1?board=1")
     assert page.locator(".film .board-cell").count() >= 6
     kinds = {"G": "exact", "Y": "present", "X": "absent"}
     marks = page.locator(".film tbody tr").nth(1).locator(".board-cell").all()
@@ -161,7 +161,7 @@ def test_a_text_after_the_history_that_has_no_board_is_open(open_page, root):
 
 def test_a_text_in_the_place_of_a_board_or_beside_one_is_shown(open_page, root):
     """Both in the film and in the turns."""
-    page = open_page(f"{root}#/episode/0-3?turn=1")
+    page = open_page(f"{root}#/episode/0-3?board=1")
     for turn, text in enumerate(ChangingEnv.suffixes[1:], start=1):
         assert page.locator(f".film pre:has-text('{text}')").is_visible()
         assert page.locator(f"#turn-{turn} pre:has-text('{text}')").is_visible()

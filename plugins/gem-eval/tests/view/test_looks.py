@@ -25,7 +25,7 @@ SOME_LOOKS = (("wide", "light"), ("wide", "dark"), ("tablet", "light"), ("phone"
 PAGES = {
     "overview": "#/",
     "episodes": "#/episodes?env=game:Hangman-v0-easy&series=0",
-    "game": "#/episode/0-{game}?turn=2",
+    "game": "#/episode/0-{game}?board=2",
     "tokens": "#/episode/0-{text}?tokens=logprob",
     "odd": "#/episode/2-0",
     "compare": "#/compare?env=game:Hangman-v0-easy",
@@ -80,7 +80,7 @@ def places(server):
     """Return the places of the pages; the episodes are the shortest of some turns."""
     sql = "SELECT number FROM episodes WHERE run = 0 AND env_id = ? AND turns > 2 ORDER BY turns"
     envs = {"game": "game:Hangman-v0-easy", "text": "game:GuessTheNumber-v0-easy"}
-    first = {name: server.store.rows(sql, [env])[0]["number"] for name, env in envs.items()}
+    first = {name: server.shown.rows(sql, [env])[0]["number"] for name, env in envs.items()}
     return {name: place.format(**first) for name, place in PAGES.items()}
 
 

@@ -712,7 +712,7 @@ def test_one_file_loads_nothing_and_answers_as_the_server_does(open_page, server
     alone = open_page(url, offline=True)
     alone.on("request", lambda request: asked.append(request.url))
     served = open_page(server.url)
-    assert server.store.size == 120
+    assert server.shown.size == 120
     for place in (
         "#/",
         "#/episodes",

@@ -169,7 +169,7 @@ def test_the_command_serves_until_it_is_ended(run, number):
 
 @pytest.mark.slow
 def test_the_size_that_the_page_asks_for_follows_a_run_that_grows(tmp_path, monkeypatch):
-    monkeypatch.setattr("gem_eval.view.server._REFRESH_SECONDS", 0.05)
+    monkeypatch.setattr("gem_eval.view.answers._REFRESH_SECONDS", 0.05)
     path = write_many(tmp_path / "run.jsonl", 10)
     more = write_many(tmp_path / "more.jsonl", 5).read_bytes()
     with serving(path) as server:

@@ -222,7 +222,7 @@ class TestPage:
             page.wait_for_selector(".curve svg")
             assert chart(page, "Loss").locator(".band").count() == 2
             assert chart(page, "Loss").locator(".line.faint").count() == 5
-            entropies = training(server.store)["runs"]
+            entropies = training(server.shown)["runs"]
             values = [run["metrics"]["rollout/success"][20] for run in entropies[:3]]
             half = t_quantile(0.95, 2) * statistics.stdev(values) / math.sqrt(3)
             mean = statistics.mean(values)

@@ -6,6 +6,7 @@ import threading
 
 from needs import missing
 
+from gem_eval.view.home import Home
 from gem_eval.view.page import one_file
 from gem_eval.view.server import ViewServer
 from gem_eval.view.store import Store
@@ -53,14 +54,25 @@ def serving(*paths):
     """Serve the page of runs, and yield the server."""
     with Store([*paths]) as store:
         store.refresh()
-        with ViewServer(store, 0) as server:
-            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-            thread.start()
-            try:
-                yield server
-            finally:
-                server.shutdown()
-                thread.join()
+        with _serving(store) as server:
+            yield server
+
+
+def serving_home(folder):
+    """Serve the list of the runs below a folder, and yield the server."""
+    return _serving(Home(folder))
+
+
+@contextlib.contextmanager
+def _serving(shown):
+    with ViewServer(shown, 0) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def write_page(path, *runs, most=500):

@@ -103,9 +103,9 @@ function pretty(output) {
   }
 }
 
-/** @param {Move} move */
-function moveNode(move) {
-  const turn = move.turn > 0 && el("span", { class: "quiet" }, `turn ${move.turn}`);
+/** @param {Move} move @param {(turn: number) => string} urlOf */
+function moveNode(move, urlOf) {
+  const turn = move.turn > 0 && el("a", { class: "quiet turn-link", href: urlOf(move.turn), title: "A link to this turn" }, `turn ${move.turn}`);
   if (move.calls.length) {
     return el("li", { class: "move calls", id: `turn-${move.turn}` },
       el("div", { class: "move-head" }, el("b", {}, move.calls.length === 1 ? "Call" : counted(move.calls.length, "call")), turn),
@@ -175,9 +175,9 @@ function aside(episode) {
     panel("Given at the start", null, briefings(episode)));
 }
 
-/** The whole dialogue. @param {any} episode */
-export function dialogue(episode) {
+/** The whole dialogue. @param {any} episode @param {(turn: number) => string} urlOf */
+export function dialogue(episode, urlOf) {
   return el("div", { class: "dialogue" },
-    el("ol", { class: "moves", "aria-label": "Dialogue" }, movesOf(episode).map(moveNode)),
+    el("ol", { class: "moves", "aria-label": "Dialogue" }, movesOf(episode).map((move) => moveNode(move, urlOf))),
     aside(episode));
 }

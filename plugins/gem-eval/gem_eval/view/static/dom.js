@@ -126,7 +126,7 @@ export function labelled(name, ...children) {
  */
 export function stretches(items, make) {
   const list = el("div", { class: "turns" });
-  const more = el("button", { type: "button", class: "more" });
+  const more = el("button", { type: "button", class: "more more-turns" });
   let done = 0;
   const add = () => {
     const next = items.slice(done, done + FIRST);

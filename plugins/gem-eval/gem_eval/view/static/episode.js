@@ -6,6 +6,7 @@ import { el, panel, segments, stretches, unseen } from "./dom.js";
 import { film, framesOf } from "./film.js";
 import { compact, decimal, duration, fixed, moment } from "./format.js";
 import { grading } from "./grading.js";
+import { markBar, markedTurns, noSuchTurn, turnUrl } from "./marks.js";
 import { isVisit } from "./pages.js";
 import { stack, tint } from "./plots.js";
 import { source } from "./source.js";
@@ -15,8 +16,13 @@ import { outcomeBadge } from "./table.js";
 import { colouringsOf, largestAdvantage, tokenLegend } from "./tokens.js";
 import { errorBlock, observation, timesOf, turnCard } from "./turns.js";
 
-/** The colours and scales that all turns share. @param {any} episode @param {Object<string, string>} choices */
-export function lookOf(episode, choices) {
+/**
+ * The colours and scales that all turns share.
+ * @param {any} episode
+ * @param {Object<string, string>} choices
+ * @param {(turn: number) => string} [urlOf] The link to a turn.
+ */
+export function lookOf(episode, choices, urlOf) {
   const sums = episode.turns.map((turn) => timesOf(turn).reduce((sum, [, size]) => sum + size, 0));
   const has = colouringsOf(episode).some(([name]) => name === choices.tokens);
   return {
@@ -25,6 +31,7 @@ export function lookOf(episode, choices) {
     longest: Math.max(0, ...sums),
     agents: new Set(episode.turns.map((turn) => turn.agent)).size,
     frames: framesOf(episode),
+    urlOf,
   };
 }
 
@@ -93,7 +100,7 @@ export function turnList(episode, look) {
  * @type {Array<[string, (episode: any) => boolean, (episode: any, look: any) => Node[]]>}
  */
 const EPISODE_LOOKS = [
-  ["Dialogue", isDialogue, (episode) => [dialogue(episode)]],
+  ["Dialogue", isDialogue, (episode, look) => [dialogue(episode, look.urlOf)]],
   ["Browser", isVisit, browser],
 ];
 
@@ -118,16 +125,21 @@ export async function episodePage({ id, choices }) {
   const [found, over] = await Promise.all([source.episode(id, filters), source.overview()]);
   const { row, episode } = found;
   const series = over.series.find((one) => one.series === row.series);
-  const look = lookOf(episode, choices);
+  const urlOf = (turn) => turnUrl(id, place().choices, turn);
+  const look = lookOf(episode, choices, urlOf);
+  const marked = markedTurns(episode);
+  const current = () => Number(place().choices.turn) || 0;
+  const hasTurn = !choices.turn || (/^\d+$/.test(choices.turn) && Number(choices.turn) >= 1 && Number(choices.turn) <= episode.turns.length);
   const to = (other) => link(`episode/${other}`, { ...filters, tokens: choices.tokens, show: choices.show });
-  const step = (name, key, other, title) =>
-    other ? el("a", { class: "button", rel: key, href: to(other), title }, name)
+  const step = (name, rel, other, title, key = null) =>
+    other ? el("a", { class: "button", rel, "data-key": key, href: to(other), title }, name)
       : el("span", { class: "button disabled", "aria-disabled": "true" }, name);
+  const hasFailed = found.previous_failed || found.next_failed;
   const [own, , draw] = EPISODE_LOOKS.find(([, has]) => has(episode)) ?? [];
   const isDrawn = draw !== undefined && choices.show !== "turns";
   const colourings = isDrawn ? [] : colouringsOf(episode);
   const { before, after } = ends(episode);
-  const remember = (turn) => history.replaceState(null, "", link(`episode/${id}`, { ...place().choices, turn: turn || "" }));
+  const remember = (turn) => history.replaceState(null, "", link(`episode/${id}`, { ...place().choices, turn: "", board: turn || "" }));
   return [
     el("div", { class: "crumbs" },
       el("a", { href: link("episodes", filters), rel: "up" }, "← Episodes"),
@@ -138,7 +150,10 @@ export async function episodePage({ id, choices }) {
           `${decimal(found.place, 0)} of ${decimal(found.total, 0)}`,
         ),
         step("Previous", "prev", found.previous, "Previous episode (←)"),
-        step("Next", "next", found.next, "Next episode (→)"))),
+        step("Next", "next", found.next, "Next episode (→)"),
+        hasFailed && step("Previous failed", null, found.previous_failed, "Previous episode that failed (F)", "F"),
+        hasFailed && step("Next failed", null, found.next_failed, "Next episode that failed (f)", "f"))),
+    !hasTurn && noSuchTurn(plain(choices.turn), episode.turns.length),
     el("div", { class: "panel episode-head" },
       el("div", { class: "title-row" },
         el("h1", { title: plain(row.env_id) }, shown(row.env_id)),
@@ -149,8 +164,10 @@ export async function episodePage({ id, choices }) {
       grading(row, episode),
       timeline(row)),
     ...before.filter(Boolean),
-    !isDrawn && look.frames.length > 0 && film(look.frames, Number(choices.turn) || 0, look, observation, remember),
-    colourings.length > 1 && el("div", { class: "colouring" },
+    !isDrawn && look.frames.length > 0 && film(look.frames, Number(choices.board || choices.turn) || 0, look, observation, remember),
+    el("div", { class: "turn-bar" },
+      episode.turns.length > 1 && marked.length > 0 && markBar(marked, current, urlOf),
+      colourings.length > 1 && el("div", { class: "colouring" },
       el("span", { class: "quiet" }, "Colour tokens by"),
       segments(
         "Colour tokens by",
@@ -158,7 +175,7 @@ export async function episodePage({ id, choices }) {
         look.colouring,
         (tokens) => go(`episode/${id}`, { ...place().choices, tokens }, true),
       ),
-      tokenLegend(look.colouring, look.largest)),
+      tokenLegend(look.colouring, look.largest))),
     draw && el("div", {}, segments(
       "Show",
       [["", own], ["turns", "Turns"]],

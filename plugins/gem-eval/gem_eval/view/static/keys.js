@@ -4,11 +4,13 @@ import { el } from "./dom.js";
 import { go } from "./state.js";
 
 const KEYS = [
-  ["o  e  c", "overview, episodes, compare"],
+  ["r  o  e  c", "runs of the folder, overview, episodes, compare"],
   ["/", "search"],
   ["j  k", "next and previous row"],
   ["Enter", "open the row"],
   ["n  p", "next and previous episode or page"],
+  ["f  F", "next and previous episode that failed"],
+  ["x  X", "next and previous turn with an error or a reward"],
   ["← →", "previous and next board of a game, or episode or page"],
   ["space", "play the game, and pause"],
   ["u", "back to the list"],
@@ -47,6 +49,7 @@ function toggleHelp() {
 }
 
 const ACTIONS = {
+  r: () => document.querySelector("#pages a[rel=home]")?.click(),
   o: () => go("overview"),
   e: () => go("episodes"),
   c: () => go("compare"),

@@ -4,6 +4,7 @@
  */
 
 import { withObservations } from "./observations.js";
+import { RUN_NAMES } from "./state.js";
 
 const EMBEDDED_SORTS = {
   number: (row) => row.number,
@@ -18,16 +19,31 @@ const EMBEDDED_SORTS = {
   index: (row) => row.index,
 };
 
+/** The content of an answer. @param {Response} answer */
+async function answered(answer) {
+  const found = await answer.json();
+  if (!answer.ok) throw new Error(found.error ?? answer.statusText);
+  return found;
+}
+
 class ServerSource {
   isLive = true;
 
   /** @param {string} path @param {Object<string, any>} [given] */
   async ask(path, given = {}) {
     const kept = Object.entries(given).filter(([, value]) => value !== undefined && value !== "");
-    const answer = await fetch(`/api/${path}?${new URLSearchParams(kept)}`);
-    const found = await answer.json();
-    if (!answer.ok) throw new Error(found.error ?? answer.statusText);
-    return found;
+    const runs = RUN_NAMES.map((name) => ["run", name]);
+    return answered(await fetch(`/api/${path}?${new URLSearchParams([...kept, ...runs])}`));
+  }
+
+  runs() {
+    return this.ask("runs");
+  }
+
+  /** Adds tags to a run, and removes others. @param {{run: string, add?: string[], remove?: string[]}} given */
+  async changeTags(given) {
+    const headers = { "Content-Type": "application/json" };
+    return answered(await fetch("/api/tags", { method: "POST", headers, body: JSON.stringify(given) }));
   }
 
   size() {
@@ -55,6 +71,8 @@ class ServerSource {
     return this.ask("tasks", { ...query, a, b });
   }
 }
+
+const NEIGHBOURS = ["previous", "next", "previous_failed", "next_failed", "place", "total"];
 
 class EmbeddedSource {
   isLive = false;
@@ -98,9 +116,18 @@ class EmbeddedSource {
     if (!entry) throw new Error(`The episode ${id} is not in this file, which has only some episodes.`);
     const found = this.select(query);
     const at = found.indexOf(entry);
-    if (at < 0) return { ...entry, previous: null, next: null, place: null, total: null };
-    const [previous, next] = [found[at - 1]?.row.id ?? null, found[at + 1]?.row.id ?? null];
-    return { ...entry, previous, next, place: at + 1, total: found.length };
+    if (at < 0) return { ...entry, ...Object.fromEntries(NEIGHBOURS.map((name) => [name, null])) };
+    const idOf = (candidate) => candidate?.row.id ?? null;
+    const hasFailed = ({ row }) => row.outcome === "failed" || row.outcome === "error";
+    return {
+      ...entry,
+      previous: idOf(found[at - 1]),
+      next: idOf(found[at + 1]),
+      previous_failed: idOf(found.slice(0, at).findLast(hasFailed)),
+      next_failed: idOf(found.slice(at + 1).find(hasFailed)),
+      place: at + 1,
+      total: found.length,
+    };
   }
 
   async tasks(a, b, query) {

@@ -1,10 +1,26 @@
-/** The current place: the page and its choices, all in the URL's fragment. */
+/**
+ * The current place: the page and its choices, all in the URL's fragment. Of a folder of runs, the
+ * runs that are shown are in the URL's query: `?run=NAME`, once for each.
+ */
 
 import { present } from "./dom.js";
 
 /**
  * @typedef {{page: string, id: string, choices: Object<string, string>}} Place
  */
+
+/** The runs of a folder that the URL names. */
+export const RUN_NAMES = new URLSearchParams(location.search).getAll("run");
+
+/**
+ * The URL of runs of a folder; without any, that of the list of runs.
+ * @param {string[]} names
+ * @param {string} [fragment]
+ */
+export function runsUrl(names, fragment = "") {
+  const query = new URLSearchParams(names.map((name) => ["run", name])).toString();
+  return `${location.pathname}${query && `?${query}`}${fragment}`;
+}
 
 /** @returns {Place} The place that the URL names. */
 export function place() {

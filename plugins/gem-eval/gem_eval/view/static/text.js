@@ -105,17 +105,23 @@ function foldAt(text) {
   return text.length - end < 200 && place < 0 ? text.length : end;
 }
 
-/** @param {string} text @returns {HTMLElement} */
-export function copyButton(text) {
-  const button = el("button", { type: "button", class: "copy", title: "Copy the text unchanged" }, "Copy");
+/**
+ * A button that copies a text.
+ * @param {string | (() => string)} text
+ * @param {string} [name]
+ * @param {string} [title]
+ * @returns {HTMLElement}
+ */
+export function copyButton(text, name = "Copy", title = "Copy the text unchanged") {
+  const button = el("button", { type: "button", class: "copy", title }, name);
   button.addEventListener("click", async () => {
     try {
-      await navigator.clipboard.writeText(text);
+      await navigator.clipboard.writeText(typeof text === "string" ? text : text());
       button.textContent = "Copied";
     } catch {
       button.textContent = "Not allowed";
     }
-    setTimeout(() => (button.textContent = "Copy"), 1500);
+    setTimeout(() => (button.textContent = name), 1500);
   });
   return button;
 }

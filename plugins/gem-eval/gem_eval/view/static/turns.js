@@ -4,16 +4,17 @@ import { changesTable, isChanges } from "./database.js";
 import { el, labelled, present } from "./dom.js";
 import { actionText, boardBlock, rewardMarks, textAfter } from "./film.js";
 import { counted, decimal, duration, fixed, isNumber } from "./format.js";
+import { problemsOf, turnName } from "./marks.js";
 import { stack } from "./plots.js";
 import { changedFiles, terminalCall } from "./terminal.js";
-import { asText, block, folded, shown } from "./text.js";
+import { asText, block, copyButton, folded, shown } from "./text.js";
 
 const IMAGE = /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/;
 const OF_TOKENS = ["advantages", "loss_mask", "tokens", "prompt_tokens"];
 
 /**
- * @typedef {{colouring: string, largest: number, longest: number, agents: number, frames: import("./film.js").Frame[]}} TurnLook
- * The colours and scales that all turns share, and the boards of a game.
+ * @typedef {{colouring: string, largest: number, longest: number, agents: number, frames: import("./film.js").Frame[], urlOf?: (turn: number) => string}} TurnLook
+ * The colours and scales that all turns share, the boards of a game, and the links to turns.
  */
 
 /** The looks of calls, by tool; all others look as `toolCall` shows them. */
@@ -197,9 +198,11 @@ export function turnHead(turn, at, look) {
     .map(([name, size]) => `${name} ${duration(size)}`)
     .join(", ");
   return el("div", { class: "turn-head" },
-    el("h3", {}, `Turn ${at + 1}`),
+    el("h3", {}, turnName(at + 1, look)),
     look.agents > 1 && el("span", { class: "badge" }, shown(turn.agent)),
     rewardMarks(turn),
+    problemsOf(turn).map((problem) => el("span", { class: "badge failed" }, problem)),
+    look.urlOf && copyButton(() => new URL(look.urlOf(at + 1), location.href).href, "Copy link", "Copy a link to this turn"),
     el("span", { class: "turn-time" }, bar, el("span", { class: "quiet" }, duration(seconds))));
 }
 
