@@ -21,7 +21,7 @@ from selection import thorough
 from gem_core.agent import Generation
 from gem_core.errors import ConfigError
 from gem_rollout import Trajectory, TrajectoryFile, Turn, read_trajectories
-from gem_rollout.records.store import EpisodeKey, read_keys
+from gem_rollout.records.store import EpisodeKey, is_being_written, read_keys
 
 EXAMPLES = 100 if thorough() else 20
 
@@ -391,10 +391,13 @@ def test_a_line_that_is_nested_too_deeply_is_an_error(
 
 def test_a_file_that_another_run_writes_is_refused_until_it_is_closed(tmp_path: Path) -> None:
     path = tmp_path / "trajectories.jsonl"
+    assert not is_being_written(path)
     with TrajectoryFile(path) as file:
         with pytest.raises(ConfigError, match="Another run is writing"):
             TrajectoryFile(path)
+        assert is_being_written(path)
         file.append(trajectory())
+    assert not is_being_written(path)
     with TrajectoryFile(path) as file:
         file.append(trajectory())
     assert len(list(read_trajectories(path))) == 2

@@ -176,13 +176,15 @@ class Run:
         Raises:
             ConfigError: ``run.json`` is not a JSON object.
         """
-        path = self.path / INFO
-        if not path.is_file():
-            return {}
-        info = _read_json(path)
-        if not isinstance(info, dict):
-            raise ConfigError(f"{path} must hold a JSON object; found {type(info).__name__}.")
-        return info
+        return _read_object(self.path / INFO)
+
+    def metrics(self) -> dict[str, Any]:
+        """Return the content of ``metrics.json``; empty if there is none.
+
+        Raises:
+            ConfigError: ``metrics.json`` is not a JSON object.
+        """
+        return _read_object(self.metrics_path)
 
     def note(self, **more: Any) -> None:
         """Add keys to ``info``, or replace them."""
@@ -256,6 +258,16 @@ def _read_json(path: Path) -> Any:
         return json_value(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ConfigError(f"{path} is not JSON: {error}") from error
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file; empty if there is no file."""
+    if not path.is_file():
+        return {}
+    found = _read_json(path)
+    if not isinstance(found, dict):
+        raise ConfigError(f"{path} must hold a JSON object; found {type(found).__name__}.")
+    return found
 
 
 def _checked_tag(tag: str) -> str:

@@ -16,7 +16,6 @@ from typing import Any
 
 from gem_core.errors import ConfigError
 from gem_core.lifetimes import Lock
-from gem_core.records import json_value
 from gem_rollout.records.runs import INFO, METRICS, TAGS, TRAJECTORIES, Run
 from gem_rollout.records.step_metrics import METRICS_FILE, STEP
 from gem_rollout.records.store import is_being_written
@@ -150,7 +149,7 @@ def _row(path: Path, name: str) -> Row:
             return default
 
     info = read(run.info, {})
-    metrics = read(lambda: _metrics(run.metrics_path), {})
+    metrics = read(run.metrics, {})
     step = read(lambda: _last_step(path / METRICS_FILE), {})
     command = info.get("command")
     command = command if isinstance(command, str) else ""
@@ -203,16 +202,6 @@ def _kind(command: str, info: Mapping[str, Any]) -> str:
         return match["name"]
     kind = info.get("kind")
     return kind if isinstance(kind, str) else ""
-
-
-def _metrics(path: Path) -> Mapping[str, Any]:
-    try:
-        metrics = json_value(path.read_bytes())
-    except FileNotFoundError:
-        return {}
-    if not isinstance(metrics, Mapping):
-        raise ConfigError(f"{path} must hold a JSON object; found {type(metrics).__name__}.")
-    return metrics
 
 
 def _figures(metrics: Mapping[str, Any]) -> Iterator[Row]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from selection import thorough
 from training_samples import training_run
-from view_browser import chromium, serving
+from view_browser import chromium, serving, serving_home
 from view_samples import make_run, odd_trajectory
 
 from gem_rollout import TrajectoryFile
@@ -33,7 +33,7 @@ PAGES = {
     "training": "#/training",
 }
 """The places of the pages, by the names of their screenshots."""
-SOME_PAGES = ("overview", "episodes", "game", "compare", "training")
+SOME_PAGES = ("overview", "episodes", "game", "compare", "training", "runs")
 
 _RULES = {
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
@@ -76,28 +76,30 @@ def server(runs):
 
 
 @pytest.fixture(scope="module")
-def places(server):
-    """Return the places of the pages; the episodes are the shortest of some turns."""
+def places(server, runs):
+    """Return the URLs of the pages; the episodes are the shortest of some turns."""
     sql = "SELECT number FROM episodes WHERE run = 0 AND env_id = ? AND turns > 2 ORDER BY turns"
     envs = {"game": "game:Hangman-v0-easy", "text": "game:GuessTheNumber-v0-easy"}
     first = {name: server.shown.rows(sql, [env])[0]["number"] for name, env in envs.items()}
-    return {name: place.format(**first) for name, place in PAGES.items()}
+    pages = {name: server.url + place.format(**first) for name, place in PAGES.items()}
+    with serving_home(runs[0].parent) as home:
+        yield {**pages, "runs": home.url}
 
 
-def look_at(page, server, place):
+def look_at(page, url):
     page.goto("about:blank")
-    page.goto(server.url + place)
+    page.goto(url)
     page.wait_for_selector("main h1, main .empty")
     page.wait_for_function("() => !document.querySelector('main').inert")
     page.wait_for_timeout(100)  # plots are drawn when their width is known
 
 
-@pytest.mark.parametrize("name", PAGES if thorough() else SOME_PAGES)
+@pytest.mark.parametrize("name", [*PAGES, "runs"] if thorough() else SOME_PAGES)
 def test_a_page_has_no_serious_finding_and_is_not_cut(open_page, server, places, name, subtests):
     """Neither of contrast nor of names and roles; nothing scrolls sideways."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page = open_page(server.url)
-    look_at(page, server, places[name])
+    look_at(page, places[name])
     for width, scheme in itertools.product(WIDTHS, SCHEMES) if thorough() else SOME_LOOKS:
         with subtests.test(f"{width}, {scheme}"):
             page.emulate_media(color_scheme=scheme)
@@ -130,9 +132,9 @@ def test_everything_that_can_be_clicked_is_reached_with_the_keyboard(
 ):
     """With the key Tab alone."""
     page = open_page(server.url)
-    for name in PAGES if thorough() else ("episodes", "game"):
+    for name in places if thorough() else ("episodes", "game", "runs"):
         with subtests.test(name):
-            look_at(page, server, places[name])
+            look_at(page, places[name])
             page.keyboard.press("Tab")
             while page.evaluate(_IS_NEW):
                 page.keyboard.press("Tab")

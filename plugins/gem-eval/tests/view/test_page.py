@@ -379,6 +379,64 @@ class TestEpisode:
         page.click("text=Show the next 20 of 20 turns")
         assert page.locator(".turn").count() == 100
 
+    def test_a_link_leads_to_a_turn(self, open_page, odd):
+        """Also to one that is only made when it is asked for; each turn has such a link."""
+        permissions = ["clipboard-read", "clipboard-write"]
+        page = open_page(f"{odd.url}#/episode/0-2?env=many&turn=77", permissions=permissions)
+        page.wait_for_selector("#turn-77.current-turn")
+        assert page.evaluate("document.activeElement.id") == "turn-77"
+        assert 0 < page.locator("#turn-77").bounding_box()["y"] < 400
+        page.click("#turn-78 .copy >> text=Copy link")
+        page.wait_for_selector("#turn-78 >> text=Copied")
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert copied == page.url.replace("turn=77", "turn=78")
+        page.evaluate("() => { document.querySelector('#turn-77').dataset.kept = '1' }")
+        page.click("#turn-78 .turn-link")
+        page.wait_for_selector("#turn-78.current-turn")
+        page.go_back()
+        page.wait_for_selector("#turn-77.current-turn[data-kept]")
+        assert page.locator(".turn").count() == 80
+
+    @pytest.mark.parametrize("turn", ["101", "0", "x"])
+    def test_a_link_to_a_turn_that_does_not_exist_says_so(self, open_page, odd, turn):
+        page = open_page(f"{odd.url}#/episode/0-2?turn={turn}")
+        notice = page.inner_text(".notice")
+        assert notice == f"The link names turn {turn}, but this episode has 100 turns."
+
+    def test_keys_lead_to_errors_and_rewards_and_to_episodes_that_failed(self, open_page, tmp_path):
+        """A turn of a wrong form, a reward, and an error at the end."""
+        path = write_many(tmp_path / "run.jsonl", 12, turns=60)
+        episodes = [json.loads(line) for line in path.read_text().splitlines()]
+        for index, one in enumerate(episodes):
+            one |= {"success": index not in (4, 8), "error": None}
+            for turn in one["turns"]:
+                turn["reward"] = 0.0
+        episodes[4]["turns"][2]["info"]["format_error"] = True
+        episodes[4]["turns"][49]["reward"] = -1.0
+        episodes[8]["error"] = {"boundary": "env", "type": "E", "message": "m", "traceback": ""}
+        path.write_text("".join(json.dumps(one) + "\n" for one in episodes))
+        with serving(path) as server:
+            page = open_page(f"{server.url}#/episode/0-0")
+            assert page.locator(".marks").count() == 0
+            page.keyboard.press("f")
+            page.wait_for_selector("text=5 of 12")
+            links = page.locator(".marks li").all_inner_texts()
+            assert links == ["Turn 3 format error", "Turn 50 reward \N{MINUS SIGN}1.000"]
+            for key, turn in (("x", 3), ("x", 50), ("x", 3), ("X", 50), ("X", 3)):
+                page.keyboard.press(key)
+                page.wait_for_selector(f"#turn-{turn}.current-turn")
+            page.keyboard.press("f")
+            page.wait_for_selector("text=9 of 12")
+            assert page.locator(".marks li").all_inner_texts() == ["Turn 60 error"]
+            page.keyboard.press("F")
+            page.wait_for_selector("text=5 of 12")
+            page.close()
+        url = write_page(tmp_path / "page.html", path)
+        page = open_page(f"{url}#/episode/0-4?turn=50")
+        page.wait_for_selector("#turn-50.current-turn")
+        page.keyboard.press("f")
+        page.wait_for_selector("text=9 of 12")
+
     def test_an_unknown_episode_is_reported(self, server, browser):
         page = browser.new_context().new_page()  # the console tells of the answer 400
         page.goto(f"{server.url}#/episode/0-9999")

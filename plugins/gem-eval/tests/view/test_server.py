@@ -48,6 +48,18 @@ def ask(server, path, method="GET", **headers):
     return answer, body
 
 
+def post(server, given, **headers):
+    """Ask for a change of tags as the page does, but for some headers."""
+    connection = http.client.HTTPConnection(HOST, server.server_address[1], timeout=30)
+    fields = {"Content-Type": "application/json"}
+    fields |= {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request("POST", "/api/tags", json.dumps(given), fields)
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer, body
+
+
 OUR_NAMES = ("127.0.0.1", "localhost", "LOCALHOST:99", "[::1]:8000", "[::1]")
 OTHER_NAMES = (
     *("evil.example", "evil.example:8420", "127.0.0.1.evil.example"),

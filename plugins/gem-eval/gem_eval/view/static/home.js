@@ -141,7 +141,7 @@ function perAgent(row, show) {
 function withInterval(estimate, show) {
   if (!isNumber(estimate?.value)) return "–";
   const isKnown = isNumber(estimate.low) && isNumber(estimate.high);
-  return [show(estimate.value), isKnown && el("span", { class: "quiet" }, ` ${show(estimate.low)} to ${show(estimate.high)}`)];
+  return [show(estimate.value), isKnown && el("span", { class: "quiet" }, ` ${show(estimate.low)} to ${show(estimate.high)}`.replaceAll(" %", ""))];
 }
 
 /** @param {any} row */
@@ -171,7 +171,7 @@ function tagList(row, choices) {
     }
   };
   const field = () => {
-    const input = el("input", { class: "tag-field", "aria-label": `A tag for ${plain(row.name)}`, placeholder: "tag", maxlength: 40, size: 12 });
+    const input = el("input", { class: "tag-field", "aria-label": `A tag for ${plain(row.name)}`, placeholder: "tag", maxlength: 40 });
     const form = el("form", {
       onsubmit: (event) => {
         event.preventDefault();
@@ -222,7 +222,8 @@ function homeRow(row, choices, onChoice) {
 
 /** What can be done with the runs that are chosen. @param {any[]} rows @param {() => void} clear */
 function choicePanel(rows, clear) {
-  const found = rows.filter((row) => chosenRuns.has(row.name));
+  // The run that was chosen first is the one that the others are compared with.
+  const found = [...chosenRuns].map((name) => rows.find((row) => row.name === name));
   const command = `gem-core compare ${found.map((row) => row.word).join(" ")}`;
   const names = found.map((row) => row.name);
   return el("section", { class: "panel run-choice", "aria-label": "Chosen runs", hidden: !found.length },
@@ -264,7 +265,7 @@ export async function homePage({ choices }) {
     homeFilters(rows, choices),
     box,
     el("div", { class: "panel table-panel" }, found.length
-      ? el("div", { class: "scrolls" }, el("table", { class: "runs" }, homeHead(choices), el("tbody", {}, page)))
+      ? el("table", { class: "runs" }, homeHead(choices), el("tbody", {}, page))
       : empty(rows.length ? "No matching runs" : "No runs yet",
           rows.length ? el("p", {}, el("a", { href: link("runs") }, "Clear all filters")) : el("p", {}, "They appear here when they begin."))),
     page.length > 12 && pager(found.length, offset, url),

@@ -57,7 +57,7 @@ export function markBar(marked, current, urlOf) {
     button("Previous", "X", previous),
     button("Next", "x", next),
     el("ul", {}, marked.slice(0, MOST_NAMED).map(({ turn, why }) =>
-      el("li", {}, el("a", { href: urlOf(turn) }, `Turn ${turn}`), ` ${why}`)),
+      el("li", {}, el("a", { href: urlOf(turn) }, `Turn ${turn} ${why}`))),
     left > 0 && el("li", { class: "quiet" }, `and ${left} more`)));
 }
 
