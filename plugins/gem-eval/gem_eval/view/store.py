@@ -7,7 +7,7 @@ and can be compared with others.
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -58,7 +58,8 @@ class Store:
     def __init__(self, paths: Sequence[Path]) -> None:
         self.sources = [_source(path) for path in paths]
         self.labels = _distinct([run.name for run in self.sources])
-        self.runs: list[RunIndex] = []
+        self.runs: dict[int, RunIndex] = {}
+        """The runs by number; those of a source and its evaluations stay the same as it grows."""
         self._find_runs()
         self.metrics = self._metrics_state()
         """The sources that have metrics, each with what changes with the file of its metrics."""
@@ -89,7 +90,7 @@ class Store:
         with self._lock:
             self._lifetime.check()
             self._find_runs()
-            changed = [index.refresh(progress) for index in self.runs]
+            changed = [index.refresh(progress) for index in self.runs.values()]
             if any(changed):
                 self._define_episodes()
             before, self.metrics = self.metrics, self._metrics_state()
@@ -103,7 +104,7 @@ class Store:
     @property
     def size(self) -> int:
         """The number of episodes."""
-        return sum(index.episodes for index in self.runs)
+        return sum(index.episodes for index in self.runs.values())
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         """Return the rows of an SQL query over ``episodes``, each as a dict."""
@@ -237,7 +238,7 @@ class Store:
         except duckdb.IOException:
             self._lifetime.check()
             with self._lock:
-                for index in self.runs:
+                for index in self.runs.values():
                     index.refresh()
                 self._define_episodes()
             return ask()
@@ -245,7 +246,7 @@ class Store:
     def _define_episodes(self) -> None:
         """Define the SQL view ``episodes`` over the current parts."""
         selects = ["SELECT * FROM no_episodes"]
-        for number, index in enumerate(self.runs):
+        for number, index in sorted(self.runs.items()):
             if index.parts:
                 files = ", ".join(literal_path(path) for path in index.parts)
                 selects.append(
@@ -293,11 +294,13 @@ class Store:
 
     def _find_runs(self) -> None:
         """Add the runs of the sources, and the evaluations that training runs have begun."""
-        known = {(index.source, index.run.path) for index in self.runs}
+        known = {(index.source, index.run.path) for index in self.runs.values()}
         for source, run in enumerate(self.sources):
             for path, evaluated in [(run.path, None), *_evaluations(run)]:
                 if (source, path) not in known:
-                    self.runs.append(RunIndex(Run(path), source, evaluated))
+                    own = sum(index.source == source for index in self.runs.values())
+                    number = source + own * len(self.sources)
+                    self.runs[number] = RunIndex(Run(path), source, evaluated)
 
     def _metrics_state(self) -> list[tuple[int, int, int, int]]:
         """Return each source with metrics, and what changes with the file of its metrics."""
@@ -334,9 +337,9 @@ def _evaluations(run: Run) -> Iterator[tuple[Path, int]]:
             yield path.parent, int(path.parent.name)
 
 
-def _close(database: duckdb.DuckDBPyConnection, runs: Iterable[RunIndex]) -> None:
+def _close(database: duckdb.DuckDBPyConnection, runs: Mapping[int, RunIndex]) -> None:
     database.close()
-    for index in runs:
+    for index in runs.values():
         index.close()
 
 

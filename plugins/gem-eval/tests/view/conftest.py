@@ -38,7 +38,7 @@ def opening(browser):
         context = browser.new_context(viewport=size, **options)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(8_000)
+        page.set_default_timeout(30_000)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on(
             "console",

@@ -8,6 +8,7 @@ eval``, such as that of ``make demo-llm``, for the README.
 """
 
 import contextlib
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -16,10 +17,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[4] / "tests" / "support"))
 
 from shop_samples import shop_trajectory
-from view_browser import WIDE, chromium, serving
+from view_browser import WIDE, chromium, serving, serving_home
 from view_samples import make_run
 
 from gem_rollout import TrajectoryFile
+from gem_rollout.records.runs import Run
 
 DOCS = Path(__file__).resolve().parents[4] / "docs" / "images"
 
@@ -41,6 +43,7 @@ def main():
         game = make_run(
             Path(name) / "game", "small-model", 0.9, episodes=1, envs=("game:Sudoku-v0",)
         )
+        take_runs(target)
         visit = Path(name) / "visit.jsonl"
         with TrajectoryFile(visit) as file:
             file.append(shop_trajectory())
@@ -59,6 +62,31 @@ def main():
             with serving(visit) as server:
                 place, size = "#/episode/0-0", {"width": 1280, "height": 1290}
                 take(browser, server.url + place, target / "viewer-visit.png", "#turn-17", size)
+
+
+def take_runs(target):
+    """Play some runs below the working directory, and take a picture of their list."""
+    words = ("game:Mastermind-v0-easy", "game:Sudoku-v0-easy", "rg:leg_counting")
+    commands = [
+        ("random", ["eval", words[0], "agent=random", "samples=2"]),
+        ("oracle", ["eval", words[0], "agent=oracle", "samples=2"]),
+        ("sudoku", ["eval", words[1], "agent=[oracle,random]"]),
+        ("sweep/3", ["eval", *words, "agent=random", "budget.episodes=45"]),
+        ("played", ["run", words[2], "agent=oracle"]),
+    ]
+    for place, command in commands:
+        line = [sys.executable, "-m", "gem_core", *command, "episodes=20", f"out=runs/{place}"]
+        subprocess.run(line, check=True, capture_output=True)
+    Run(Path("runs/random")).change_tags(add=["floor"])
+    Run(Path("runs/oracle")).change_tags(add=["ceiling", "checked"])
+    size = {"width": 1280, "height": 720}
+    with chromium() as browser, serving_home(Path("runs")) as server:
+        page = browser.new_page(viewport=size, color_scheme="light")
+        page.goto(server.url)
+        page.check("[aria-label='Choose random']")
+        page.check("[aria-label='Choose oracle']")
+        page.screenshot(path=target / "viewer-runs.png")
+        page.close()
 
 
 def take_training(runs):

@@ -265,7 +265,7 @@ def test_the_list_is_filtered_and_sorted_and_the_url_says_how(open_page, server)
     assert names(other) == ["sweep/0"]
     row = other.locator("tbody tr").inner_text()
     assert "incomplete" in row
-    assert "4 episodes missing" in row
+    assert "4 missing" in row
     page.go_back()
     page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 2")
 

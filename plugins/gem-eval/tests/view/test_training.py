@@ -158,6 +158,21 @@ class TestData:
             Store([tmp_path])
 
 
+def test_links_to_episodes_stay_true_when_evaluations_are_added(tmp_path):
+    """Also after a restart, and with several training runs."""
+    runs = [training_run(tmp_path / name, steps=5) for name in ("a", "b")]
+    sql = "SELECT id, source, step, evaluation, number FROM episodes ORDER BY id"
+    with opened(*runs) as store:
+        before = store.rows(sql)
+        evaluation(runs[0], 10, [True, False])
+        store.refresh()
+        after = store.rows(sql)
+    with opened(*runs) as store:
+        assert store.rows(sql) == after
+    assert len(after) == len(before) + 2
+    assert all(row in after for row in before)
+
+
 @pytest.fixture(scope="module")
 def browser(runs):
     with chromium() as browser:

@@ -146,7 +146,7 @@ function withInterval(estimate, show) {
 
 /** @param {any} row */
 function stateCell(row) {
-  const more = [row.missing > 0 && `${counted(row.missing, "episode")} missing`, isNumber(row.step) && `step ${decimal(row.step, 0)}`];
+  const more = [row.missing > 0 && `${decimal(row.missing, 0)} missing`, isNumber(row.step) && `step ${decimal(row.step, 0)}`];
   return [
     row.state ? el("span", { class: `badge ${STATE_BADGES[row.state]}` }, row.state) : "–",
     more.filter(Boolean).map((text) => el("span", { class: "quiet line" }, text)),
