@@ -277,17 +277,15 @@ class TestALargeRun:
         assert len(large.runs[0].parts) == -(-COUNT // 4096)
         middle = COUNT // 2
         found = large.neighbours(f"0-{middle}", EpisodeQuery(sort="number"))
-        failed = [
-            large.rows(
-                f"SELECT {which}(number) AS number FROM episodes "
-                f"WHERE outcome IN ('failed', 'error') AND number {sign} ?",
-                [middle],
-            )[0]["number"]
-            for which, sign in (("max", "<"), ("min", ">"))
-        ]
+        failed = large.rows(
+            "SELECT max(number) FILTER (number < ?) AS previous, "
+            "min(number) FILTER (number > ?) AS next "
+            "FROM episodes WHERE outcome IN ('failed', 'error')",
+            [middle, middle],
+        )[0]
         assert found == {
-            "previous_failed": f"0-{failed[0]}",
-            "next_failed": f"0-{failed[1]}",
+            "previous_failed": f"0-{failed['previous']}",
+            "next_failed": f"0-{failed['next']}",
             "previous": f"0-{middle - 1}",
             "next": f"0-{middle + 1}",
             "place": middle + 1,
