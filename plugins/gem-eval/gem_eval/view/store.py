@@ -30,7 +30,17 @@ _HIDDEN = ("text", "line_start", "line_bytes", "question")
 _SHOWN = ", ".join(f'"{name}"' for name in INDEX_COLUMNS if name not in _HIDDEN)
 _PLACE = "id, run, series, source, step, evaluation"
 _NEIGHBOURS = ("previous", "next", "previous_failed", "next_failed", "place", "total")
-_FAILED_ID = "CASE WHEN outcome IN ('failed', 'error') THEN id END"
+_NEIGHBOUR_ROWS = """
+WITH places AS MATERIALIZED (
+  SELECT id, row_number() OVER (ORDER BY {order}) AS place, outcome IN ('failed', 'error') AS failed
+  FROM episodes WHERE {where}
+), here AS (SELECT place AS own FROM places WHERE id = ?)
+SELECT min(id) FILTER (place = own - 1) AS previous, min(id) FILTER (place = own + 1) AS next,
+       arg_max(id, place) FILTER (failed AND place < own) AS previous_failed,
+       arg_min(id, place) FILTER (failed AND place > own) AS next_failed,
+       own AS place, count(*) AS total
+FROM places, here GROUP BY own
+"""
 _TASKS = """
 WITH side AS (
   SELECT env_id, "group", series, count(*) AS n, avg("return") AS mean,
@@ -157,13 +167,7 @@ class Store:
         """
         where, parameters = query.where()
         found = self.rows(
-            f"WITH places AS (SELECT id, lag(id) OVER w AS previous, lead(id) OVER w AS next, "
-            f"lag({_FAILED_ID} IGNORE NULLS) OVER w AS previous_failed, "
-            f"lead({_FAILED_ID} IGNORE NULLS) OVER w AS next_failed, "
-            "row_number() OVER w AS place, count(*) OVER () AS total "
-            f"FROM episodes WHERE {where} WINDOW w AS (ORDER BY {query.order()})) "
-            f"SELECT {', '.join(_NEIGHBOURS)} FROM places WHERE id = ?",
-            [*parameters, episode_id],
+            _NEIGHBOUR_ROWS.format(order=query.order(), where=where), [*parameters, episode_id]
         )
         return found[0] if found else dict.fromkeys(_NEIGHBOURS)
 
