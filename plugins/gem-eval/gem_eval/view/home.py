@@ -32,8 +32,8 @@ _INSIDE = {"checkpoints", _MODEL}
 _MOST_FOLDERS = 50_000
 _MOST_COUNTED = 100 << 20
 _TAIL = 1 << 16
-_PROGRAM = re.compile(r"^'gem-core (?P<name>[ \w-]+)'")
-"""The program and its command, which are one word of a command in ``run.json``."""
+_PROGRAM = re.compile("gem-core (?P<name>[a-z][a-z-]*(?: [a-z][a-z-]*)*)(?= |$)")
+"""The beginning of a command in ``run.json``."""
 
 
 class Home:
@@ -163,7 +163,7 @@ def _row(path: Path, name: str) -> Row:
         "name": name,
         "word": shlex.quote(run.shown_path),
         "created": _number(info.get("created")) or read(lambda: path.stat().st_mtime, None),
-        "command": _PROGRAM.sub(r"gem-core \g<name>", command),
+        "command": command,
         "kind": _kind(command, info),
         "agents": _texts(info.get("agents")),
         "envs": _texts(info.get("envs")),

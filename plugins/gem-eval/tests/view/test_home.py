@@ -23,7 +23,7 @@ def make_run(
 ):
     """Write the folder of a run whose episodes nobody played."""
     envs = ["many:Env00", "many:Env01"]
-    command = [f"gem-core {kind}", *envs, f"agent=[{','.join(agents)}]"]
+    command = ["gem-core", *kind.split(), *envs, f"agent=[{','.join(agents)}]"]
     config = {"episodes": episodes // 2, **config}
     run = Run.create(path, command=command, config=config, envs=envs, agents=agents)
     write_json(path / "run.json", {**run.info(), "created": 1_790_000_000.0 + created})
