@@ -363,13 +363,15 @@ class _AsyncRun:
         self.engine = engine
         self.loop: asyncio.AbstractEventLoop | None = None
         self.is_closing = False
+        self._is_ending = False
+        """Whether the last trajectories are taken, and then an error is raised if there is one."""
         self._guard: AsyncGenerator[None, None] | None = None
         self._stop: asyncio.Task[None] | None = None
 
     async def next(self) -> Trajectory | None:
         """Return the next trajectory; None at the end."""
         engine = self.engine
-        if self.is_closing:
+        if self.is_closing and not self._is_ending:
             raise ClosedError("This rollout is closed.")
         if self.loop is None:
             self.loop, self._guard = asyncio.get_running_loop(), self._end_with_loop()
@@ -378,8 +380,9 @@ class _AsyncRun:
             raise ConfigError(_ELSEWHERE)
         if self._stop is None and await engine.ready() and not self.is_closing:
             return engine.take()
-        if self.is_closing:
+        if self.is_closing and not self._is_ending:
             raise ClosedError("This rollout is closed.")
+        self._is_ending = True
         await self.stop()
         if engine.finished:
             return engine.take()
