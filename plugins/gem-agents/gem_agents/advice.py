@@ -35,4 +35,4 @@ async def _advice(error: EndpointError, client: Client, model: str, key_env: str
     names = list(await client.models())
     if not names:
         return f"{_PATH}, and model."
-    return "" if model in names else f"Set model to one of {', '.join(names[:_MOST_NAMES])}."
+    return "" if model in names else f"It serves {', '.join(names[:_MOST_NAMES])}: change model."

@@ -107,7 +107,7 @@ class Client:
             self._headers["Authorization"] = f"Bearer {api_key}"
         connect = min(connect_timeout, timeout)
         self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=connect)
-        self._max_attempts = max_attempts
+        self._max_attempts, self._first_attempts = max_attempts, _FIRST_ATTEMPTS
         self._max_seconds = max_seconds
         self._max_in_flight = max_in_flight
         self._session: SharedSession | None = None
@@ -117,7 +117,7 @@ class Client:
 
     def quick(self) -> "Client":
         """Return a client of this endpoint that gives up within seconds."""
-        return Client(
+        client = Client(
             self._base_url,
             self._key,
             timeout=min(_QUICK, self._timeout.total or _QUICK),
@@ -126,6 +126,8 @@ class Client:
             max_in_flight=self._max_in_flight,
             connect_timeout=_QUICK_CONNECTION,
         )
+        client._first_attempts = 1
+        return client
 
     async def post(
         self, path: str, body: bytes, read: Callable[[Mapping[str, Any]], Out]
@@ -197,7 +199,7 @@ class Client:
         is_connected = not isinstance(error.__cause__, aiohttp.ClientConnectorError)
         if is_connected or self._base_url in _answered:
             return self._max_attempts
-        return min(self._max_attempts, _FIRST_ATTEMPTS)
+        return min(self._max_attempts, self._first_attempts)
 
     async def models(self) -> dict[str, Mapping[str, Any]]:
         """Return what the endpoint says of its models, by name; empty if it does not list them."""

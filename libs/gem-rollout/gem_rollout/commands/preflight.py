@@ -81,8 +81,10 @@ def check_agents(
 async def _ask_all(
     make_agents: Mapping[str, Callable[[], Agent]],
 ) -> dict[str, Preflight | BaseException]:
-    agents = {name: make() for name, make in make_agents.items()}
+    agents: dict[str, Agent] = {}
     try:
+        for name, make in make_agents.items():
+            agents[name] = make()
         asked: list[Coroutine[Any, Any, Preflight]] = [
             preflight(agent, QUESTION, {}) for agent in agents.values()
         ]
@@ -135,7 +137,8 @@ class _Reader(BaseAgent):
             if not found.fits:
                 raise _Unfit(
                     f"its first prompt has {found.prompt_tokens:,} tokens and a reply needs room "
-                    f"for {found.reply_tokens:,}, but the context has {found.context:,}."
+                    f"for {found.reply_tokens:,}, but the model's context has {found.context:,}. "
+                    f"Choose a longer context, fewer tokens of a reply, or other environments."
                 )
         raise _Seen
 

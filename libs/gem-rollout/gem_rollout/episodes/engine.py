@@ -30,7 +30,7 @@ from gem_core.seeding import check_seed, child_seed
 from gem_core.specs import EnvSpec
 from gem_rollout.episodes.components import ComponentSampler, Sampler
 from gem_rollout.episodes.endings import end_in_thread
-from gem_rollout.episodes.episode import Episode, Phase, name_of, success_of
+from gem_rollout.episodes.episode import Episode, Phase, State, name_of, success_of
 from gem_rollout.episodes.policy import Budget, FaultPolicy
 from gem_rollout.episodes.pool import EnvPool, close_quietly
 from gem_rollout.episodes.report import EnvReport, Report
@@ -105,6 +105,8 @@ class Engine:
         self._sampler = ComponentSampler(plan.components, plan.seed, plan.sampler, self.report)
         self._has_budget = plan.budget != Budget()
         self._reservations = Reservations(plan.budget)
+        self._queue = asyncio.Lock()
+        """Held by the episode that waits for the budget first."""
         self._threads = Threads()
         self._pool = EnvPool(plan.components, plan.make_agent, self._threads, plan.concurrency)
         self._runner = Runner(self._threads, plan.policy.turn_deadline)
@@ -140,6 +142,12 @@ class Engine:
                 self._changed.clear()
                 await self._changed.wait()
         return True
+
+    @property
+    def calls_in_flight(self) -> int:
+        """The number of episodes that wait for their agent."""
+        episodes = list(self._in_flight)
+        return sum(one.is_waiting and one.state is State.ACTING for one in episodes)
 
     def take(self) -> Trajectory:
         """Return the trajectory that ended first."""
@@ -303,24 +311,27 @@ class Engine:
         return None
 
     async def _fits(self, component: str) -> bool:
-        """Wait until the budget allows an episode; False if it never does, or the run ends."""
-        was_idle = False
-        while not (self._runner.stopping or self.error or self._is_spent()):
-            exceeded = self._reservations.exceeded(component)
-            if not exceeded:
-                return True
-            is_idle = not self._reservations.in_flight
-            if is_idle and was_idle:  # also no other worker has one that fits
-                self._end_by(exceeded)
-                return False
-            was_idle = is_idle
-            await asyncio.sleep(_BUDGET_PAUSE)
+        """Wait until the budget allows an episode; False if it never does, or the run ends.
+
+        Episodes wait in the order of their numbers, so those that fit are the first ones.
+        """
+        async with self._queue:
+            while not (self._runner.stopping or self.error or self._is_spent()):
+                exceeded = self._reservations.exceeded(component)
+                if not exceeded:
+                    return True
+                if not self._reservations.in_flight:
+                    self._end_by(exceeded)
+                    return False
+                await asyncio.sleep(_BUDGET_PAUSE)
         return False
 
     def _is_spent(self) -> bool:
         """Return whether the budget has been used up, and end the run if so."""
         if not self._has_budget:
             return False
+        if self.report.ended_by not in {"", "done"}:
+            return True
         spent = self.report.spent(self.plan.budget, time.monotonic() - self._started)
         if spent:
             self._end_by(spent)

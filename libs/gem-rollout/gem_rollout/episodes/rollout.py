@@ -135,6 +135,11 @@ class Rollout:
         prepare()
         self._lifetime = Lifetime(self, _end, self._run, self._async_run, what="rollout")
 
+    @property
+    def calls_in_flight(self) -> int:
+        """The number of episodes that wait for their agent, such as for the reply of a model."""
+        return self._run.engine.calls_in_flight
+
     def __iter__(self) -> Self:
         """Return the rollout itself, which goes on after the trajectories that were taken.
 
