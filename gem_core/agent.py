@@ -17,6 +17,7 @@ __all__ = [
     "Generation",
     "HumanAgent",
     "OracleAgent",
+    "Preflight",
     "RandomAgent",
     "Reply",
     "ScriptedAgent",
@@ -120,6 +121,30 @@ class Reply(NamedTuple):
 
     action: Action
     generation: Generation | None = None
+
+
+class Preflight(NamedTuple):
+    """What an agent's ``preflight`` has found out.
+
+    Args:
+        prompt_tokens: Length of the prompt in tokens; None if unknown.
+        reply_tokens: Tokens of the context that a reply to it must have room for, 1 or more.
+        context: Context length of the model in tokens; None if unknown.
+        problem: Why the model did not answer, although it may do so later, such as too many
+            requests; empty if it did.
+    """
+
+    prompt_tokens: int | None = None
+    reply_tokens: int = 1
+    context: int | None = None
+    problem: str = ""
+
+    @property
+    def fits(self) -> bool:
+        """Whether prompt and reply fit in the context, as far as both are known."""
+        if self.prompt_tokens is None or self.context is None:
+            return True
+        return self.prompt_tokens + self.reply_tokens <= self.context
 
 
 @runtime_checkable

@@ -24,6 +24,7 @@ __all__ = [
     "InvalidActionError",
     "InvalidIdError",
     "MachineError",
+    "ModelUnavailableError",
     "NoMachineError",
     "NoRandomActionError",
     "PluginError",
@@ -93,6 +94,13 @@ class DataError(GemError, ValueError):
 
 class HubError(GemError, ConnectionError):
     """The hub did not deliver a dataset: unreachable, unknown, gated, or interrupted."""
+
+
+class ModelUnavailableError(GemError, RuntimeError):
+    """A model cannot be asked, whatever the prompt: it is unreachable, or refuses every request.
+
+    Agents raise a subclass of it. A run may end after several in a row.
+    """
 
 
 class NoRandomActionError(GemError, NotImplementedError):

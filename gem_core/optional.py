@@ -15,6 +15,8 @@ member                         of               without it
                                environment
 ``seed_episode(seed)``         an agent         what the agent draws does not depend on the
                                                 episode; called before its ``reset``
+``preflight(observation,       an agent         nothing is checked before a run
+info) -> Preflight``
 ``movable: bool``              an agent         it acts in the process of the run, also where
                                                 environments are in worker processes
 ``async arun(call)``           a tool           ``run`` runs where the environment is
@@ -26,14 +28,16 @@ member                         of               without it
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
-from gem_core.agent import Agent
+from gem_core.agent import Agent, Preflight
 from gem_core.env import Env
-from gem_core.observation import Info
+from gem_core.maybe_async import is_awaitable
+from gem_core.observation import Info, Observation
 from gem_core.tool import Tool, ToolCall, ToolResult
 
 __all__ = [
     "HumanView",
     "human_view",
+    "preflight",
     "reset_options",
     "run_async",
     "runs_in_order",
@@ -87,6 +91,23 @@ def seed_agent(agent: Agent, seed: int) -> None:
     """Seed an agent's random draws in its next episode, if it can be seeded."""
     if hasattr(agent, "seed_episode"):
         agent.seed_episode(seed)
+
+
+async def preflight(agent: Agent, observation: Observation, info: Info) -> Preflight:
+    """Check whether an agent can play, before a run.
+
+    An agent's ``preflight`` takes what ``act`` takes, as if it were the beginning of an episode; it
+    may return an awaitable. An agent whose model is elsewhere asks it for one token, so that a
+    wrong key, name or address is found. It may be called before the first ``reset``, and does not
+    change the agent.
+
+    Raises:
+        Exception: No episode can be played; the message says what to change.
+    """
+    if not hasattr(agent, "preflight"):
+        return Preflight()
+    found = agent.preflight(observation, info)
+    return await found if is_awaitable(found) else found  # type: ignore[no-any-return]
 
 
 def run_async(tool: Tool, call: ToolCall) -> ToolResult | Awaitable[ToolResult]:

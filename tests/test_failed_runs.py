@@ -117,17 +117,61 @@ def test_a_refused_request_is_not_repeated(gem, command, fault):
     assert asked <= 3
 
 
+def model(server):
+    return ["agent=openai", "agent.model=any", f"agent.base_url={server.url}"]
+
+
 @pytest.mark.slow
 @PLAYS
-def test_a_dead_endpoint_is_given_up_soon(gem, tmp_path, command):
+def test_a_dead_endpoint_is_found_before_the_first_episode(gem, tmp_path, command):
     with EndpointServer(reply="x") as server:
-        url = server.url
-    agent = ["agent=openai", "agent.model=any", f"agent.base_url={url}"]
+        agent = model(server)
     done = gem(command, GUESS, *agent, "episodes=2")
     assert done.returncode == 1
     assert "cannot be reached; check base_url, and whether the server is running" in done.stderr
+    assert not (tmp_path / "run" / "run.json").exists()
+    done = gem(command, GUESS, *agent, "episodes=2", "preflight=false")
+    assert done.returncode == 1
     for one in read_trajectories(tmp_path / "run" / "trajectories.jsonl"):
         assert "attempts: 3" in one.error["message"]
+
+
+@pytest.mark.slow
+@PLAYS
+def test_a_preflight_that_fails_loses_nothing_of_a_run(gem, tmp_path, command):
+    """The episodes with an error stay until they are played again."""
+    file = tmp_path / "run" / "trajectories.jsonl"
+    with EndpointServer(reply="x") as server:
+        gem(command, "fail:step", *model(server), "episodes=2", "agent.max_attempts=1")
+        before, info = file.read_bytes(), (file.parent / "run.json").read_bytes()
+        server.set_faults({"401": 1.0})
+        words = (command, "fail:step", *model(server), "episodes=3", "agent.max_attempts=1")
+        done = gem(*words, "resume=true", "repeat_errors=true")
+    assert done.returncode == 1
+    assert "the key is missing or wrong" in done.stderr
+    assert "Set the key in OPENAI_API_KEY" in done.stderr
+    assert (file.read_bytes(), (file.parent / "run.json").read_bytes()) == (before, info)
+
+
+@pytest.mark.slow
+@PLAYS
+def test_a_run_whose_model_is_lost_ends_and_goes_on(gem, tmp_path, command):
+    words = (command, GUESS, "agent.max_attempts=1", "concurrency=2", "episodes=30")
+    with EndpointServer(reply=r"\boxed{5}") as server:
+        server.set_faults([None] * 20 + ["503"] * 100)
+        done = gem(*words, *model(server), "abort_after=4")
+        assert done.returncode == 1
+        assert "4 episodes in a row could not ask their model" in done.stderr
+        assert "out=run resume=true repeat_errors=true" in done.stderr
+        kept = list(read_trajectories(tmp_path / "run" / "trajectories.jsonl"))
+        good = sum(one.error is None for one in kept)
+        assert 0 < good < len(kept) < 30
+        server.set_faults({})
+        done = gem(*words, *model(server), "resume=true", "repeat_errors=true")
+    assert done.returncode == 0
+    kept = list(read_trajectories(tmp_path / "run" / "trajectories.jsonl"))
+    assert sorted(one.index for one in kept) == list(range(30))
+    assert all(one.error is None for one in kept)
 
 
 @pytest.mark.slow

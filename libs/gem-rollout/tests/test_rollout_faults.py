@@ -28,10 +28,10 @@ from gem_core import (
     ToolResult,
 )
 from gem_core.agent import Generation, Reply, ScriptedAgent, SilentAgent
-from gem_core.errors import ConfigError, SandboxError
+from gem_core.errors import ConfigError, ModelUnavailableError, SandboxError
 from gem_core.faults import boundary, error_record
 from gem_core.wrappers.tools import ToolWrapper
-from gem_rollout import Budget, FaultPolicy, Trajectory, collect
+from gem_rollout import Budget, Component, FaultPolicy, Trajectory, collect
 from gem_rollout.tokens.limits import LimitReachedError
 from gem_tasks.env import Grade, TaskEnv
 from gem_workers.sandbox import Program
@@ -438,12 +438,12 @@ class TestABudget:
         run = collect(Three, Waits, episodes=999, budget=Budget(turns=30), concurrency=4)
         found = list(run)
         assert all(len(one.turns) == 3 and one.error is None for one in found)
-        assert 10 <= len(found) <= 10 + 3
+        assert len(found) == 10
         assert run.report.ended_by == "turns"
 
     @pytest.mark.parametrize(
         ("budget", "episodes"),
-        [(Budget(tokens=100), 3), (Budget(cost=2.0), 2), (Budget(cost=0.0), 0)],
+        [(Budget(tokens=100), 2), (Budget(cost=4.5), 3), (Budget(cost=0.0), 0)],
     )
     def test_a_budget_counts_tokens_and_cost(self, budget: Budget, episodes: int) -> None:
         class Costly(BaseAgent):
@@ -455,6 +455,53 @@ class TestABudget:
         total = run.report.total
         assert total.tokens == episodes * 39
         assert total.cost == episodes * 1.5
+
+    @pytest.mark.parametrize("limit", [100, 1000, 20_000])
+    def test_a_budget_is_reserved_by_the_episodes_in_flight(self, limit: int) -> None:
+        """Without, all 64 would begin, and use 64 * 39 tokens or more."""
+        used: list[int] = []
+
+        class Waits(BaseAgent):
+            async def act(self, observation: Observation, info: Info) -> Reply:
+                await asyncio.sleep(0)
+                used.append(13)
+                return Reply("a", Generation(prompt_tokens=10, completion_tokens=3))
+
+        run = collect(Three, Waits, episodes=999, budget=Budget(tokens=limit), concurrency=64)
+        assert len(list(run)) == limit // 39
+        assert (run.report.ended_by, sum(used)) == ("tokens", limit // 39 * 39)
+
+    def test_a_budget_is_exceeded_by_no_more_than_what_was_in_flight(self) -> None:
+        """The later turns have a hundred times as many tokens as the first ones."""
+        turns = itertools.count()
+
+        class Grows(BaseAgent):
+            async def act(self, observation: Observation, info: Info) -> Reply:
+                await asyncio.sleep(0)
+                return Reply("a", Generation(prompt_tokens=1 if next(turns) < 150 else 100))
+
+        run = collect(Three, Grows, episodes=999, budget=Budget(tokens=1000), concurrency=8)
+        assert all(len(one.turns) == 3 for one in run)
+        assert run.report.ended_by == "tokens"
+        assert 1000 <= run.report.total.tokens <= 1000 + 8 * 300
+
+    def test_each_environment_of_a_mixture_reserves_what_its_own_episodes_use(self) -> None:
+        class Pays(BaseAgent):
+            def reset(self, env: Env) -> None:
+                self._cost = 1.0 if type(env.unwrapped) is Three else 0.0
+
+            async def act(self, observation: Observation, info: Info) -> Reply:
+                await asyncio.sleep(0)
+                return Reply("a", Generation(cost=self._cost))
+
+        class Free(Three):
+            pass
+
+        envs = {"paid": Component(Three), "free": Component(Free)}
+        order = [("paid", 0), *(("free", index) for index in range(50)), ("paid", 1)]
+        run = collect(envs, Pays, episodes=order, budget=Budget(cost=5.0), concurrency=8)
+        assert len(list(run)) == 51
+        assert (run.report.ended_by, run.report.total.cost) == ("cost", 3.0)
 
     @pytest.mark.slow
     def test_a_budget_of_seconds_ends_a_run(self) -> None:
@@ -468,6 +515,57 @@ class TestABudget:
         assert run.report.ended_by == "done"
 
 
+class Unavailable(BaseAgent):
+    """Cannot ask its model, except in the episodes that are drawn from ``good``."""
+
+    def __init__(self, good: Iterator[bool]) -> None:
+        self._good = good
+
+    async def act(self, observation: Observation, info: Info) -> Action:
+        if observation == "start" and not next(self._good):
+            raise ModelUnavailableError("The port is closed.")
+        return "a"
+
+
+class TestAModelThatCannotBeAsked:
+    def test_a_run_ends_after_so_many_episodes_in_a_row(self) -> None:
+        good = iter([True, False, False, True, False, False, False, True])
+        run = collect(
+            Three,
+            lambda: Unavailable(good),
+            episodes=99,
+            concurrency=1,
+            policy=FaultPolicy(abort_after=3),
+        )
+        kept = []
+        with pytest.raises(ModelUnavailableError, match=r"3 episodes in a row.*port is closed"):
+            kept.extend(one.error is None for one in run)  # the list keeps those before the error
+        assert kept == [True, False, False, True, False, False, False]
+        assert run.report.ended_by == "error"
+
+    def test_the_episodes_in_flight_are_cut_off(self) -> None:
+        class Hangs(BaseAgent):
+            numbers = itertools.count()
+
+            async def act(self, observation: Observation, info: Info) -> Action:
+                if next(self.numbers) < 2:
+                    await asyncio.Event().wait()
+                raise ModelUnavailableError("The port is closed.")
+
+        run = collect(Three, Hangs, episodes=99, policy=FaultPolicy(abort_after=4))
+        with pytest.raises(ModelUnavailableError):
+            list(run)
+        assert (run.report.total.episodes, run.report.total.cancelled) == (4, 2)
+
+    def test_other_errors_do_not_end_a_run(self) -> None:
+        class Broken(BaseAgent):
+            def act(self, observation: Observation, info: Info) -> Action:
+                raise ValueError
+
+        run = collect(Three, Broken, episodes=9, policy=FaultPolicy(abort_after=1))
+        assert len(list(run)) == 9
+
+
 class TestValuesThatCannotWork:
     @pytest.mark.parametrize(
         "make",
@@ -476,6 +574,7 @@ class TestValuesThatCannotWork:
             lambda: FaultPolicy(retries=-1),
             lambda: FaultPolicy(turn_deadline=0),
             lambda: FaultPolicy(min_group=0),
+            lambda: FaultPolicy(abort_after=0),
             lambda: Budget(turns=-1),
             lambda: collect(Three, SilentAgent, episodes=1, episodes_per_group=0),
             lambda: collect(Three, SilentAgent, episodes=1, policy=FaultPolicy(min_group=2)),

@@ -194,7 +194,7 @@ def test_the_budget_of_a_run_includes_the_judge_even_if_it_fails(spec_of, sums, 
         lambda: ScriptedAgent(["6"]),
         episodes=9,
         concurrency=1,
-        budget=Budget(tokens=100),
+        budget=Budget(tokens=110),
     )
     played = list(run)
     assert (len(played), run.report.ended_by) == (2, "tokens")

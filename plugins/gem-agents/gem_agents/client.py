@@ -40,6 +40,8 @@ _answered: set[str] = set()
 _FIRST_ATTEMPTS = 3
 """Most attempts to connect to an endpoint that has never answered: its URL is probably wrong."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 30.0
+_QUICK, _QUICK_RETRIES, _QUICK_CONNECTION = 10.0, 2.0, 2.5
+"""Seconds that a quick client waits for an answer, repeats failed requests, and connects."""
 _OVERLOADED = {429, 503}
 _LARGE = 1 << 20
 _LARGEST_ANSWER = 64 << 20
@@ -74,6 +76,7 @@ class Client:
         max_attempts: Most attempts for one answer.
         max_seconds: Seconds after which no further attempt begins.
         max_in_flight: Most calls to this endpoint at the same time.
+        connect_timeout: Time limit of a connection in seconds.
 
     Raises:
         ConfigError: The URL is not an http or https URL, or a limit is out of range.
@@ -88,6 +91,7 @@ class Client:
         max_attempts: int,
         max_seconds: float,
         max_in_flight: int,
+        connect_timeout: float = 30.0,
     ) -> None:
         _check_url(base_url)
         if not (timeout > 0 and max_attempts >= 1 and max_seconds >= 0 and max_in_flight >= 1):
@@ -101,14 +105,29 @@ class Client:
         self._headers = {"Content-Type": "application/json", "User-Agent": "gem-agents"}
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
-        self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=min(30.0, timeout))
-        self._max_attempts = max_attempts
+        connect = min(connect_timeout, timeout)
+        self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=connect)
+        self._max_attempts, self._first_attempts = max_attempts, _FIRST_ATTEMPTS
         self._max_seconds = max_seconds
         self._max_in_flight = max_in_flight
         self._session: SharedSession | None = None
         self._is_closed = False
         self._calls: dict[asyncio.Timeout, asyncio.AbstractEventLoop] = {}
         self._urls: dict[str, tuple[yarl.URL, str]] = {}
+
+    def quick(self) -> "Client":
+        """Return a client of this endpoint that gives up within seconds."""
+        client = Client(
+            self._base_url,
+            self._key,
+            timeout=min(_QUICK, self._timeout.total or _QUICK),
+            max_attempts=min(_FIRST_ATTEMPTS, self._max_attempts),
+            max_seconds=min(_QUICK_RETRIES, self._max_seconds),
+            max_in_flight=self._max_in_flight,
+            connect_timeout=_QUICK_CONNECTION,
+        )
+        client._first_attempts = 1
+        return client
 
     async def post(
         self, path: str, body: bytes, read: Callable[[Mapping[str, Any]], Out]
@@ -160,7 +179,7 @@ class Client:
                             raise error_of_status(status, shown, self._text(data))
                         answer = self.read(data, shown, read)
                     except EndpointError as error:
-                        if error.status in _OVERLOADED or isinstance(error, TimeoutError):
+                        if error.status in _OVERLOADED or _is_late(error):
                             # The limit pauses no longer than this client would wait.
                             slot.overloaded(retry_after=min(pause or 0.0, self._max_seconds))
                         raise
@@ -180,7 +199,23 @@ class Client:
         is_connected = not isinstance(error.__cause__, aiohttp.ClientConnectorError)
         if is_connected or self._base_url in _answered:
             return self._max_attempts
-        return min(self._max_attempts, _FIRST_ATTEMPTS)
+        return min(self._max_attempts, self._first_attempts)
+
+    async def models(self) -> dict[str, Mapping[str, Any]]:
+        """Return what the endpoint says of its models, by name; empty if it does not list them."""
+        session, url = await self._connected(), yarl.URL(f"{self._base_url}/models")
+        try:
+            response = await session.http.get(
+                url,
+                headers=self._headers,
+                timeout=self._timeout,
+                proxy=session.proxy,
+                allow_redirects=False,
+            )
+            listed = read_json(await self._body(response, str(url)))["data"]
+            return {str(one["id"]): one for one in listed}
+        except (aiohttp.ClientError, OSError, EndpointError, ValueError, LookupError, TypeError):
+            return {}
 
     async def _connected(self) -> SharedSession:
         session = self._session
@@ -211,6 +246,12 @@ class Client:
             _answered.add(self._base_url)
             # A response that was read to its end, or failed, releases its connection by itself.
             return response.status, response.headers, await self._body(response, shown)
+        except aiohttp.ConnectionTimeoutError as error:
+            raise UnreachableError(
+                f"{shown} cannot be reached; check base_url, and whether the server is running: no "
+                f"connection within {self._timeout.sock_connect:g} s.",
+                url=shown,
+            ) from error
         except TimeoutError as error:
             raise EndpointTimeoutError(
                 f"{shown} did not answer within {self._timeout.total:g} s.", url=shown
@@ -307,6 +348,11 @@ class Client:
         session, self._session = self._session, None
         if session is not None:
             session.release()
+
+
+def _is_late(error: EndpointError) -> bool:
+    """Return whether a connection or an answer was not there in time."""
+    return isinstance(error, TimeoutError) or isinstance(error.__cause__, TimeoutError)
 
 
 def _end(call: asyncio.Timeout) -> None:

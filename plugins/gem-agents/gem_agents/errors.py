@@ -2,7 +2,7 @@
 
 from typing import Self
 
-from gem_core.errors import GemError
+from gem_core.errors import GemError, ModelUnavailableError
 
 __all__ = [
     "AccessError",
@@ -16,6 +16,7 @@ __all__ = [
     "ReplyTooLargeError",
     "SamplerMemoryError",
     "ServerError",
+    "UnavailableError",
     "UnknownModelError",
     "UnreachableError",
     "error_of_status",
@@ -74,33 +75,37 @@ class ContextLengthError(BadRequestError):
     """The episode has become longer than the model's context."""
 
 
-class AccessError(EndpointError, PermissionError):
+class UnavailableError(EndpointError, ModelUnavailableError):
+    """The endpoint answers no request, whatever it asks for."""
+
+
+class AccessError(UnavailableError, PermissionError):
     """The key is missing, wrong, or lacks a permission (401, 403)."""
 
 
-class UnknownModelError(EndpointError, LookupError):
+class UnknownModelError(UnavailableError, LookupError):
     """The model or the URL does not exist (404)."""
 
 
-class RateLimitError(EndpointError):
+class RateLimitError(UnavailableError):
     """There are too many requests (429)."""
 
     can_repeat = True
 
 
-class ServerError(EndpointError):
+class ServerError(UnavailableError):
     """The endpoint, or a proxy before it, has failed (5xx, 409, 425)."""
 
     can_repeat = True
 
 
-class EndpointTimeoutError(EndpointError, TimeoutError):
+class EndpointTimeoutError(UnavailableError, TimeoutError):
     """There was no answer in time (or 408)."""
 
     can_repeat = True
 
 
-class UnreachableError(EndpointError, ConnectionError):
+class UnreachableError(UnavailableError, ConnectionError):
     """The connection failed or was lost."""
 
     can_repeat = True

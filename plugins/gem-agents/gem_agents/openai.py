@@ -1,15 +1,24 @@
 """The agent ``openai``: asks an OpenAI-compatible endpoint."""
 
+import copy
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
+from gem_agents.advice import with_advice
 from gem_agents.chat import Chat, Message, messages_for, to_resend
 from gem_agents.client import Client, Timing
-from gem_agents.errors import ContextLengthError
+from gem_agents.errors import (
+    BadRequestError,
+    ContextLengthError,
+    EndpointError,
+    EndpointTimeoutError,
+    RateLimitError,
+    ServerError,
+)
 from gem_agents.fast_json import write_json
 from gem_agents.replies import Answer, read_chat, read_completion, text_of
-from gem_core.agent import BaseAgent, Generation, Reply
+from gem_core.agent import BaseAgent, Generation, Preflight, Reply
 from gem_core.content import images_of
 from gem_core.env import Env
 from gem_core.errors import ConfigError
@@ -24,6 +33,8 @@ __all__ = ["OpenAIAgent"]
 
 API_URL = "https://api.openai.com/v1"
 _SEED_BITS = 0x7FFFFFFF
+_NEWER_LIMIT = "max_completion_tokens"
+"""The field for the most tokens of a reply that some models have instead of ``max_tokens``."""
 _RESERVED_FIELDS = ("messages", "prompt", "model", "tools", "stream", "n")
 
 
@@ -118,6 +129,7 @@ class OpenAIAgent(BaseAgent):
                 f"another endpoint."
             )
         self.model = model
+        self._key_env = api_key_env
         self._client = Client(
             base_url,
             api_key,
@@ -142,8 +154,12 @@ class OpenAIAgent(BaseAgent):
             "return_token_ids": token_ids or None,
             "logprobs": logprobs or None if self._is_chat else 0 if logprobs else None,
         }
-        given = {name: value for name, value in fields.items() if value is not None}
-        self._fields = write_json({**given, **(extra_body or {})})[:-1]
+        given: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
+        given |= extra_body or {}
+        self._fields = write_json(given)[:-1]
+        limit = _NEWER_LIMIT if _NEWER_LIMIT in given else "max_tokens"
+        self._reply_tokens: int = given.get(limit, 1)
+        self._fields_of_one_token = write_json({**given, limit: 1})[:-1]
         self._episode_seed = 0
         self._begin(shows_history=False)
 
@@ -285,6 +301,47 @@ class OpenAIAgent(BaseAgent):
             return None
         given = answer.prompt_tokens * prices["input"]
         return (given + answer.completion_tokens * prices["output"]) / 1e6
+
+    async def preflight(self, observation: Observation, info: Info) -> Preflight:
+        """Ask for one token, with at most three attempts within seconds.
+
+        If the endpoint refuses a limit of one token, the request is that of an episode.
+
+        Raises:
+            EndpointError: The endpoint cannot be reached, or refuses the key, the model or the
+                request.
+        """
+        quick = copy.copy(self)
+        quick._client = client = self._client.quick()  # noqa: SLF001 - a copy of this agent
+        try:
+            return await quick._first_reply(observation, info)  # noqa: SLF001 - see above
+        except (RateLimitError, ServerError, EndpointTimeoutError) as error:
+            return Preflight(problem=str(error))
+        except EndpointError as error:
+            raise await with_advice(
+                error, client, model=self.model, key_env=self._key_env
+            ) from error
+        finally:
+            client.close()
+
+    async def _first_reply(self, observation: Observation, info: Info) -> Preflight:
+        is_shown = self._shows_history
+        usual, self._fields = self._fields, self._fields_of_one_token
+        self._begin(shows_history=is_shown)
+        try:
+            reply = await self.act(observation, info)
+        except BadRequestError as error:
+            if isinstance(error, ContextLengthError):
+                raise
+            self._fields = usual
+            self._begin(shows_history=is_shown)
+            reply = await self.act(observation, info)
+        length = (await self._client.models()).get(self.model, {}).get("max_model_len")
+        return Preflight(
+            prompt_tokens=reply.generation.prompt_tokens if reply.generation else None,
+            reply_tokens=self._reply_tokens,
+            context=length if type(length) is int else None,
+        )
 
     def close(self) -> None:
         """Release the connections; may be called twice.

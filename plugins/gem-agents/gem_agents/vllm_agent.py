@@ -1,5 +1,6 @@
 """The agent ``vllm``: samples token by token from vLLM, as a server or in this process."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,7 +19,8 @@ class VllmAgent(TokenAgent):
     """Samples from vLLM with token ids, as training needs it.
 
     Unlike the agent ``openai``, it renders the chat itself and sends token ids, so that no token is
-    tokenised again, and it sends every sampling parameter. Observations must be text.
+    tokenised again, and it sends every sampling parameter. Observations must be text. Agents with
+    the same arguments share an engine in this process, which ends with the process.
 
     Args:
         model: Name or folder of the model, whose tokenizer is loaded; or a sampling model of
@@ -64,7 +66,7 @@ class VllmAgent(TokenAgent):
         sampler = model
         if not hasattr(model, "submit"):
             known = {
-                "tokenizer": tokenizer or _tokenizer_of(model),
+                "tokenizer": _tokenizer_of(model) if tokenizer is None else tokenizer,
                 "end_ids": None if end_ids is None else frozenset(end_ids),
             }
             sampler = _sampler_of(model, base_url, served_model, api_key, engine, known)
@@ -87,14 +89,15 @@ def _sampler_of(
     known: dict[str, Any],
 ) -> Any:
     if base_url is None:
-        from gem_agents.vllm_engine import VllmEngine  # noqa: PLC0415 - only where it is used
+        from gem_agents.vllm_engine import share_engine  # noqa: PLC0415 - only where it is used
 
-        return VllmEngine(find_pretrained(model)[0], options=engine, **known)
+        return share_engine(find_pretrained(model)[0], options=engine, **known)
     from gem_agents.vllm_server import VllmServer  # noqa: PLC0415 - only where it is used
 
     return VllmServer(base_url, model=served_model, api_key=api_key, **known)
 
 
+@functools.cache
 def _tokenizer_of(name: str) -> Any:
     require("gem-agents[templates]", "The agent 'vllm'")
     import transformers  # noqa: PLC0415 - optional, and takes seconds

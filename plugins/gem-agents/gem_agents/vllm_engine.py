@@ -6,17 +6,18 @@ loop, and rollouts come and go with loops of their own, so it has a loop in a th
 
 import asyncio
 import itertools
+import os
 import threading
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from gem_core.background import BackgroundLoop
 from gem_core.errors import ConfigError
-from gem_core.lifetimes import Lifetime
+from gem_core.lifetimes import Lifetime, Lock
 from gem_rollout.tokens.sampler import Request, Sampled
 from gem_rollout.tokens.text import TokenText
 
-__all__ = ["VllmEngine"]
+__all__ = ["VllmEngine", "share_engine"]
 
 _OURS = ("model", "logprobs_mode", "generation_config")
 """Arguments of the engine that this class sets."""
@@ -166,9 +167,37 @@ class VllmEngine:
         if not await self._engine.reset_prefix_cache():  # keys and values of the old weights
             raise RuntimeError("vLLM is still sampling, and keeps the cache of the old weights.")
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it was not closed."""
+        return self._lifetime.is_open
+
     def close(self) -> None:
         """End the engine; may be called twice. It waits at most some 40 seconds."""
         self._lifetime.end()
+
+
+_shared: dict[tuple[Any, ...], VllmEngine] = {}
+"""The engines of agents by process and arguments."""
+_lock = Lock()
+
+
+def share_engine(
+    model: str,
+    *,
+    tokenizer: Any,
+    end_ids: frozenset[int] | None,
+    options: Mapping[str, Any] | None,
+) -> VllmEngine:
+    """Return the engine that equal calls share; the arguments are those of ``VllmEngine``."""
+    key = (os.getpid(), model, id(tokenizer), end_ids, repr(sorted((options or {}).items())))
+    with _lock:
+        engine = _shared.get(key)
+        if engine is None or not engine.is_open:
+            engine = _shared[key] = VllmEngine(
+                model, tokenizer=tokenizer, end_ids=end_ids, options=options
+            )
+        return engine
 
 
 def _end(engine: Any, loop: BackgroundLoop) -> None:

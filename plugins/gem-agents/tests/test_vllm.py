@@ -217,6 +217,24 @@ def test_the_engine_samples_in_a_loop_of_its_own_with_the_newest_adapters(vllm):
         engine.close()
 
 
+def test_agents_with_the_same_arguments_share_an_engine(vllm, folder):
+    """The preflight of a run makes one more agent, and a second engine would have no memory."""
+    before = len(Engine.made)
+    agents = [VllmAgent(model=folder), VllmAgent(model=folder)]
+    other = VllmAgent(model=folder, engine={"max_model_len": 32})
+    try:
+        assert agents[0].sampler is agents[1].sampler is not other.sampler
+        agents[0].close()
+        assert VllmAgent(model=folder).sampler is agents[1].sampler
+        assert len(Engine.made) == before + 2
+    finally:
+        agents[1].sampler.close()
+        other.sampler.close()
+    last = VllmAgent(model=folder).sampler
+    assert last.is_open
+    last.close()
+
+
 def test_all_weights_are_loaded_in_place_and_the_cache_of_the_old_ones_is_dropped(vllm):
     options = {"enable_lora": False}
     engine = VllmEngine("base", tokenizer=make_tiny_tokenizer(), options=options)

@@ -46,6 +46,7 @@ class EpisodeRecord:
         truncated: Whether a limit ended it.
         failure: The error that ended it; None without an error.
         repeats: Failed attempts before this one.
+        retries: Requests to the model that were repeated.
         prompt_tokens: Prompt tokens of all turns; None if unknown.
         completion_tokens: Sampled tokens of all turns; None if unknown.
         cost: Cost, in the unit that the agent reports; None if unknown.
@@ -77,6 +78,7 @@ class EpisodeRecord:
     truncated: bool
     failure: Failure | None
     repeats: int
+    retries: int
     prompt_tokens: int | None
     completion_tokens: int | None
     cost: float | None
@@ -137,6 +139,7 @@ class EpisodeRecord:
             truncated=bool(last and last.truncated),
             failure=Failure.of(trajectory.error),
             repeats=trajectory.attempts - 1,
+            retries=sum(one.attempts - 1 for one in generations),
             prompt_tokens=_total(one.prompt_tokens for one in generations),
             completion_tokens=_total(one.completion_tokens for one in generations),
             cost=_total(one.cost for one in generations),

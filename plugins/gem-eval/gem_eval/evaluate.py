@@ -1,5 +1,6 @@
 """``gem-core eval``: evaluate agents on environments, with confidence intervals."""
 
+import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from pydantic import Field
 from rich.console import Console
 
 from gem_core.agent import Agent
-from gem_core.errors import ConfigError
+from gem_core.errors import ConfigError, ModelUnavailableError
 from gem_core.factory import EnvFactory
 from gem_core.notices import results_alone
 from gem_eval.episodes import EpisodeRecord, with_task_ids
@@ -39,12 +40,14 @@ from gem_rollout.commands import (
     env_parameters,
     envs_by_name,
 )
+from gem_rollout.commands.preflight import check_agents
 from gem_rollout.commands.progress import print_line
 from gem_rollout.commands.run import RunKeys
 from gem_rollout.episodes.executor import EpisodeWorkers, executor_of
+from gem_rollout.episodes.report import Report
 from gem_rollout.episodes.rollout import Rollout
 from gem_rollout.models.threads import command_threads
-from gem_rollout.records.failures import Failures
+from gem_rollout.records.failures import Failures, repeat_advice
 from gem_rollout.records.format_errors import FormatErrors
 from gem_rollout.records.provenance import Observed
 from gem_rollout.records.runs import Run, write_json
@@ -125,6 +128,19 @@ class EvalKeys(RunKeys):
         return self
 
 
+_ENDINGS = {
+    "interrupted": "Interrupted. The finished episodes are kept.",
+    **{name: f"The limit budget.{name} is reached." for name in BudgetKeys.model_fields},
+}
+"""What is said of a run that ended early without an error."""
+
+
+_MOST_HELD = 64
+"""Environments that take turns after each task."""
+_TASKS_OF_MANY = 10
+"""Tasks after which more environments take turns."""
+
+
 @dataclass
 class _Cell:
     """One agent in one environment.
@@ -151,21 +167,34 @@ class _Spent:
     used: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys(("episodes", "turns", "tokens", "cost"), 0.0)
     )
+    ended_by: str = ""
+    """The limit that has ended a rollout."""
 
     def add(self, episode: EpisodeRecord) -> None:
+        """Add an episode of an earlier run."""
         self.used["episodes"] += 1
         self.used["turns"] += episode.turns
         self.used["tokens"] += (episode.prompt_tokens or 0) + (episode.completion_tokens or 0)
         self.used["cost"] += episode.cost or 0.0
 
+    def add_rollout(self, report: Report) -> None:
+        """Add the episodes of a rollout that has ended, failed attempts and judges included."""
+        total = report.total
+        self.used["episodes"] += report.begun
+        self.used["turns"] += total.turns
+        self.used["tokens"] += total.tokens
+        self.used["cost"] += total.cost
+        if report.ended_by in self.limits:
+            self.ended_by = report.ended_by
+
     def left(self) -> dict[str, float]:
-        """Return the rest of each limit."""
+        """Return the rest of each limit, 0 or more."""
         used = {**self.used, "seconds": time.monotonic() - self.started}
-        return {name: limit - used[name] for name, limit in self.limits.items()}
+        return {name: max(0.0, limit - used[name]) for name, limit in self.limits.items()}
 
     def reached(self) -> str:
         """Return the name of a limit that is reached, or an empty text."""
-        return next((name for name, left in self.left().items() if left <= 0), "")
+        return self.ended_by or next((name for name, left in self.left().items() if not left), "")
 
 
 def _evaluate(job: Job[EvalKeys]) -> int:
@@ -176,7 +205,7 @@ def _evaluate(job: Job[EvalKeys]) -> int:
         agents = agent_makers(job.config)
     comparison = _comparison(job, factories, list(agents))
     ids = list(dict.fromkeys(factory.spec.id for factory in factories.values()))
-    run, episodes = _open(job, ids, list(agents), env_parameters(factories))
+    run, episodes = _known(job, ids)
     total = 0 if comparison else job.keys.episodes * job.keys.samples
     cells = [
         _Cell(factory, make_agent, Tally(env, name, total))
@@ -189,29 +218,25 @@ def _evaluate(job: Job[EvalKeys]) -> int:
         if comparison:
             comparison.add(episode)
     console = console_for(stderr=True)
-    facts = job.facts_of(run)
-    for line in facts.differences():
-        print_line(console, line, "yellow")
-    status = ""
     with (
         results_alone(),
         command_threads(job.keys.threads),
         executor_of(job.config) as workers,
-        TrajectoryFile(run.trajectories_path) as file,
     ):
-        try:
+        if job.keys.preflight and not spent.reached():
+            _check_agents(cells, job.keys, console, workers, endless=comparison is not None)
+        run = _begin(job, run, ids, list(agents), env_parameters(factories))
+        facts = job.facts_of(run)
+        for line in facts.differences():
+            print_line(console, line, "yellow")
+        with TrajectoryFile(run.trajectories_path) as file:
             playing = _play(cells, file, job.keys, spent, console, workers, comparison, facts)
-            for episode in playing:
-                episodes.append(episode)
-                if comparison:
-                    comparison.add(episode)
-        except KeyboardInterrupt:
-            status = "interrupted"
+            status = _take(playing, episodes, comparison)
     missing = sum(max(0, cell.tally.total - cell.tally.done) for cell in cells)
     status = status or (spent.reached() if missing else "")
     metrics = metrics_of(episodes, job.keys.confidence)
     metrics |= {"missing": missing, "left_out": left_out}
-    outcome = comparison.end(status) if comparison else None
+    outcome = comparison.end(_ENDINGS.get(status, status)) if comparison else None
     if outcome:
         metrics["decision"] = outcome.to_dict()
     write_json(run.metrics_path, metrics)
@@ -219,6 +244,8 @@ def _evaluate(job: Job[EvalKeys]) -> int:
     _summarise(console, run, episodes, missing, status, left_out.values())
     if status == "interrupted":
         return INTERRUPTED
+    if status and status not in _ENDINGS:
+        return 1
     asked = {(cell.tally.env_id, cell.tally.agent) for cell in cells}
     failures = _failures(one for one in episodes if (one.env_id, one.agent) in asked)
     for line in failures.advice(job.keys.fail_on_error, run.shown_path):
@@ -247,26 +274,37 @@ command = HydraCommand(
 )
 
 
-def _open(
-    job: Job[EvalKeys], envs: list[str], agents: list[str], parameters: Mapping[str, Any]
-) -> tuple[Run, list[EpisodeRecord]]:
-    """Make the run's folder, or continue the run in it; return its episodes as well."""
-    run, config = Run(job.folder), job.config
+def _known(job: Job[EvalKeys], envs: list[str]) -> tuple[Run, list[EpisodeRecord]]:
+    """Return the run that is to be made or continued, and its episodes; nothing is written."""
+    run = Run(job.folder)
     run.check_can_write(resume=job.keys.resume, envs=envs)
-    known: list[EpisodeRecord] = []
+    if not run.has_episodes:
+        return run, []
+    check_same(run, job.config)
+    return run, known_episodes(run, seed=job.keys.seed, leave_out_errors=job.keys.repeat_errors)
+
+
+def _begin(
+    job: Job[EvalKeys],
+    run: Run,
+    envs: list[str],
+    agents: list[str],
+    parameters: Mapping[str, Any],
+) -> Run:
+    """Make the run's folder, or continue the run in it."""
+    config = job.config
     if run.has_episodes:
-        check_same(run, config)
         config = with_earlier(config, run.info().get("config") or {})
-        known = known_episodes(run, seed=job.keys.seed, repeat_errors=job.keys.repeat_errors)
-    run = Run.create(
-        job.folder,
+        if job.keys.repeat_errors:
+            run.remove_errors()
+    return Run.create(
+        run.path,
         command=job.command,
         config=config,
         envs=envs,
         agents=agents,
         parameters=parameters,
     )
-    return run, known
 
 
 def _comparison(
@@ -318,6 +356,26 @@ def _wanted(
             yield episode
 
 
+def _check_agents(
+    cells: list[_Cell],
+    keys: EvalKeys,
+    console: Console,
+    workers: EpisodeWorkers,
+    *,
+    endless: bool,
+) -> None:
+    """Check the agents that have episodes to play; ``endless`` if their number is not known."""
+    first: dict[tuple[str, str], int] = {}
+    for cell in cells:
+        index = next(index for index in itertools.count() if index not in cell.done)
+        if endless or index < cell.tally.total:
+            first[cell.tally.env_id, cell.tally.agent] = index
+    agents = {cell.tally.agent: cell.make_agent for cell in cells}
+    envs = {cell.tally.env_id: Component(workers.factory(cell.factory)) for cell in cells}
+    for line in check_agents(agents, envs, first, samples=keys.samples, seed=keys.seed):
+        print_line(console, line, "yellow")
+
+
 def _play(
     cells: list[_Cell],
     file: TrajectoryFile,
@@ -340,6 +398,7 @@ def _play(
                     (name, index) for name, index in part if index not in of_agent[name].done
                 ]
                 with _rollout(of_agent, missing, keys, spent, workers) as rollout:
+                    progress.rollout = rollout
                     for trajectory in rollout:
                         warning = rollout.report.repeats(trajectory.component, keys.episodes)
                         if warning and warning not in warned and comparison is None:
@@ -349,9 +408,27 @@ def _play(
                         for line in facts.add(trajectory):
                             print_line(console, line, "yellow")
                         episode = EpisodeRecord.of(trajectory)
-                        spent.add(episode)
                         progress.add(of_agent[trajectory.component].tally, episode)
                         yield episode
+                spent.add_rollout(rollout.report)
+
+
+def _take(
+    playing: Iterable[EpisodeRecord],
+    episodes: list[EpisodeRecord],
+    comparison: SequentialComparison | None,
+) -> str:
+    """Take the episodes as they end; return why they ended early, or an empty text."""
+    try:
+        for episode in playing:
+            episodes.append(episode)
+            if comparison:
+                comparison.add(episode)
+    except KeyboardInterrupt:
+        return "interrupted"
+    except ModelUnavailableError as error:
+        return str(error)
+    return ""
 
 
 def _parts(
@@ -362,8 +439,8 @@ def _parts(
 ) -> Iterator[list[tuple[str, int]]]:
     """Yield the episodes, as pairs of an environment and an index, that each agent plays next."""
     if comparison is None:
-        envs = dict.fromkeys(cell.tally.env_id for cell in cells)
-        yield [(name, index) for name in envs for index in range(keys.episodes * keys.samples)]
+        envs = list(dict.fromkeys(cell.tally.env_id for cell in cells))
+        yield list(_in_turn(envs, keys.episodes * keys.samples, keys.samples))
         return
     while part := comparison.block(keys.budget.episodes, keys.concurrency):
         counts = Counter(name for name, _ in part)
@@ -374,6 +451,19 @@ def _parts(
         progress.say(comparison.outcome().line())
 
 
+def _in_turn(envs: Sequence[str], total: int, samples: int) -> Iterator[tuple[str, int]]:
+    """Yield episodes task by task, each task in all environments; its samples follow each other.
+
+    So the first part of a run has the mix of the whole. Of many environments several tasks follow
+    each other, as a rollout does not hold them all.
+    """
+    size = samples * (1 if len(envs) <= _MOST_HELD else _TASKS_OF_MANY)
+    for start in range(0, total, size):
+        for name in envs:
+            for index in range(start, min(start + size, total)):
+                yield name, index
+
+
 def _rollout(
     cells: Mapping[str, _Cell],
     episodes: Iterable[tuple[str, int]],
@@ -381,6 +471,15 @@ def _rollout(
     spent: _Spent,
     workers: EpisodeWorkers,
 ) -> Rollout:
+    """Return a rollout of episodes of one agent.
+
+    Args:
+        cells: The agent in each environment, by the environment's name.
+        episodes: The episodes: names of environments and indices.
+        keys: The keys of the command.
+        spent: What earlier episodes have used of the budget.
+        workers: Where the environments are.
+    """
     left = spent.left()
     whole = {name: int(left[name]) for name in ("episodes", "turns", "tokens") if name in left}
     budget = Budget(cost=left.get("cost"), seconds=left.get("seconds"), **whole)
@@ -399,6 +498,7 @@ def _rollout(
             retries=keys.retries,
             turn_deadline=keys.turn_deadline,
             episode_deadline=keys.episode_deadline,
+            abort_after=keys.abort_after,
         ),
         budget=budget,
     )
@@ -462,17 +562,16 @@ def _summarise(
         print_line(console, line, "yellow")
     for line in _repeated(episodes):
         print_line(console, line, "dim")
-    if status == "interrupted":
-        text = f"Interrupted: {missing} episodes are missing. The finished ones are kept."
-        print_line(console, text, "yellow")
-    elif status:
-        text = f"The limit budget.{status} is reached: {missing} episodes are missing."
-        print_line(console, text, "yellow")
+    if status:
+        text = f"{_ENDINGS.get(status, status)} {missing} episodes are missing."
+        print_line(console, text, "yellow" if status in _ENDINGS else "red")
     for reason in left_out:
         print_line(console, f"Left out: {reason}", "yellow")
     path = run.shown_path
     print_line(console, f"Run: {path}")
-    if missing:
+    if status and status not in _ENDINGS:
+        print_line(console, repeat_advice(path), "red")
+    elif missing:
         print_line(console, f"To continue, repeat the command with out={path} resume=true")
     else:
         print_line(console, f"Next: gem-core view {path}", "dim")

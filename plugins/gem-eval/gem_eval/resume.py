@@ -115,24 +115,22 @@ def _shown(value: Any) -> str:
     return repr(value.get("id", value) if isinstance(value, Mapping) else value)
 
 
-def known_episodes(run: Run, *, seed: int, repeat_errors: bool) -> list[EpisodeRecord]:
+def known_episodes(run: Run, *, seed: int, leave_out_errors: bool) -> list[EpisodeRecord]:
     """Return the episodes of a run.
 
     Args:
         run: The run.
         seed: The seed that its episodes must have been made with.
-        repeat_errors: Remove the episodes that ended with an error from the file, so that they
-            are played again.
+        leave_out_errors: Whether to leave out the episodes that ended with an error.
 
     Raises:
         ConfigError: The file's episodes were made with another seed.
     """
-    if repeat_errors:
-        run.remove_errors()
-    else:
-        TrajectoryFile(run.trajectories_path).close()  # drops an incomplete last line
+    TrajectoryFile(run.trajectories_path).close()  # drops an incomplete last line
     episodes = []
     for trajectory in run.trajectories():
+        if leave_out_errors and trajectory.error is not None:
+            continue
         if trajectory.seed != child_seed(seed, trajectory.group):
             raise ConfigError(f"{run.path} was made with another seed than {seed}.")
         episodes.append(EpisodeRecord.of(trajectory))

@@ -197,12 +197,10 @@ class SequentialComparison:
                 self._known.setdefault(one.env_id, []).append(one.group)
             self._played.setdefault((True, group), []).append(one)
 
-    def end(self, status: str) -> Outcome:
-        """Return how it ended; ``status`` is a limit of the run, ``interrupted`` or empty."""
+    def end(self, reason: str) -> Outcome:
+        """Return how it ended; ``reason`` is why the run ended early, empty if it did not."""
         self.take()  # what was played of a block that was not finished
-        if status and not self.reason:
-            limit = f"The limit budget.{status} is reached."
-            self.reason = "Interrupted." if status == "interrupted" else limit
+        self.reason = self.reason or reason
         return self.outcome()
 
     @property

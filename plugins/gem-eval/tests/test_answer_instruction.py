@@ -112,7 +112,7 @@ def test_a_replay_of_a_run_from_before_the_instruction_has_none(tmp_path, gem, a
 @pytest.mark.slow
 def test_answers_that_were_cut_are_counted(tmp_path, gem):
     with EndpointServer(reply="Let me think") as server:
-        server.set_faults(["length"] * 2)
+        server.set_faults(["length"] * 3)  # one is for the preflight
         words = ["agent=openai", "agent.model=m", f"agent.base_url={server.url}", "out=run"]
         done = gem("eval", "math:Sample", *words, "episodes=2", cwd=tmp_path)
     assert "The model was told" in done.stderr

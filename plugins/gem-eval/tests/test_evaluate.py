@@ -290,7 +290,7 @@ def test_ctrl_c_keeps_finished_episodes_and_says_how_to_continue(tmp_path):
 def test_ctrl_c_does_not_wait_for_a_model_that_does_not_answer(tmp_path, times):
     with EndpointServer(faults={"hang": 1.0}) as server:
         command = [*EVAL, "agent=openai", "episodes=9", "agent.model=scripted"]
-        command += [f"agent.base_url={server.url}", "out=run"]
+        command += [f"agent.base_url={server.url}", "out=run", "preflight=false"]
         running = Command(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
         while server.in_flight < 9:
             assert running.poll() is None

@@ -62,11 +62,63 @@ def test_a_limit_of_tokens_or_cost_ends_a_run_that_goes_on_at_another_address(tm
     assert 0 < first["missing"] < 30
     with EndpointServer(reply) as server:
         address = f"agent.base_url={server.url}"
-        gem(*base, address, "episodes=30", "resume=true", cwd=tmp_path)
+        more = ["episodes=30", "resume=true", "preflight=false"]
+        gem(*base, address, *more, cwd=tmp_path)
         assert server.requests == first["missing"]
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert (metrics["missing"], metrics["rows"][0]["episodes"]) == (0, 30)
     assert metrics["rows"][0]["cost"] > 0.002
+
+
+@pytest.mark.slow
+def test_a_budget_is_not_exceeded_by_episodes_that_begin_together(tmp_path, gem):
+    """Each has about 900 tokens, and 30 of them may be in flight."""
+    base = ["eval", "env=logic/Sample", "agent=openai", "agent.model=scripted", "out=run"]
+    base += ["concurrency=30", "progress=off", "episodes=30", "budget.tokens=3000"]
+    with EndpointServer(reply, latency=0.05) as server:
+        gem(*base, f"agent.base_url={server.url}", cwd=tmp_path)
+    (row, *_) = json.loads((tmp_path / "run" / "metrics.json").read_text())["rows"]
+    assert row["total_tokens"] <= 4000
+    lines = (tmp_path / "run" / "trajectories.jsonl").read_text().splitlines()
+    assert sorted(json.loads(line)["index"] for line in lines) == [0, 1, 2]
+
+
+LONGER = ["game:GuessTheNumber-v0-easy", "math:Sample"]
+
+
+def evaluate(gem, server, folder, *words):
+    model = ["agent=openai", "agent.model=scripted", f"agent.base_url={server.url}"]
+    return gem("eval", *LONGER, *model, "out=run", *words, cwd=folder)
+
+
+@pytest.mark.slow
+def test_a_first_prompt_that_is_too_long_is_refused_before_the_run(tmp_path, gem):
+    """The model says its context; the game has some 500 tokens, and the problem half of it."""
+    with EndpointServer(reply, context=400) as server:
+        done = evaluate(gem, server, tmp_path, "episodes=9")
+        assert done.returncode == 1
+        assert "agent.openai in game:GuessTheNumber-v0-easy: its first prompt has" in done.stderr
+        assert "context has 400" in done.stderr
+        assert "math:Sample" not in done.stderr
+        assert server.requests == 2
+        assert not (tmp_path / "run" / "run.json").exists()
+        done = evaluate(gem, server, tmp_path, "episodes=2", "preflight=false")
+        assert done.returncode == 0
+        server.context = 100_000
+        asked = server.requests
+        evaluate(gem, server, tmp_path, "episodes=2", "resume=true")
+        assert server.requests == asked  # nothing is missing, so nothing is checked
+        evaluate(gem, server, tmp_path, "episodes=3", "resume=true")
+        assert server.asked[asked]["max_tokens"] == 1
+
+
+@pytest.mark.slow
+def test_the_environments_take_turns_and_the_samples_of_a_task_stay_together(tmp_path, gem):
+    words = ["agent=oracle", "episodes=3", "samples=2", "out=run", "concurrency=1"]
+    gem("eval", *LONGER, *words, "fork_groups=true", cwd=tmp_path)
+    lines = (tmp_path / "run" / "trajectories.jsonl").read_text().splitlines()
+    ids = [json.loads(line)["env_id"] for line in lines]
+    assert ids == [name for _ in range(3) for name in LONGER for _ in range(2)]
 
 
 @pytest.mark.slow

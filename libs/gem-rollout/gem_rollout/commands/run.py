@@ -3,7 +3,7 @@
 import functools
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,11 +14,10 @@ from rich.text import Text
 
 from gem_core.agent import Agent
 from gem_core.console import Terminal
-from gem_core.env import Env
-from gem_core.errors import ConfigError
+from gem_core.errors import ConfigError, ModelUnavailableError
 from gem_core.notices import results_alone
 from gem_core.seeding import child_seed
-from gem_rollout import Component, Trajectory, TrajectoryFile, collect
+from gem_rollout import Component, FaultPolicy, Trajectory, TrajectoryFile, collect
 from gem_rollout.commands.agents import agent_makers
 from gem_rollout.commands.command import (
     FAIL_ON_ERROR,
@@ -29,15 +28,19 @@ from gem_rollout.commands.command import (
     Job,
 )
 from gem_rollout.commands.environments import env_parameters, envs_by_name
+from gem_rollout.commands.preflight import check_agents
 from gem_rollout.commands.progress import Mode, ProgressBar, print_line
 from gem_rollout.episodes.executor import executor_of
-from gem_rollout.episodes.rollout import Rollout
 from gem_rollout.models.threads import command_threads
-from gem_rollout.records.failures import Failures
+from gem_rollout.records.failures import Failures, repeat_advice
 from gem_rollout.records.format_errors import FormatErrors, bad_ending_of
+from gem_rollout.records.provenance import Observed
 from gem_rollout.records.runs import Run
 
 __all__ = ["command"]
+
+
+_INTERRUPTED = "Interrupted. The finished episodes are kept."
 
 
 class RunKeys(CommandKeys):
@@ -49,6 +52,10 @@ class RunKeys(CommandKeys):
     """Episode number i of every run with this seed starts in the same state."""
     concurrency: int = Field(default=16, ge=1)
     """The largest number of episodes at the same time, if the environment or the agent waits."""
+    preflight: bool = True
+    """Ask each agent's model for one token, and check that first prompts fit, before the run."""
+    abort_after: int | None = Field(default=20, ge=1)
+    """End the run after this many episodes in a row whose model could not be asked; or null."""
     threads: int | None = Field(default=None, ge=1)
     """Threads of models in this process; null for 1 if they are small, else the usable cores."""
     out: str = RUN_FOLDER
@@ -119,57 +126,51 @@ def _run(job: Job[RunKeys]) -> int:
     with results_alone():
         factories = envs_by_name(job.config, left_out=left_out)
         agents = agent_makers(job.config)
-    problems = _Problems()
-    run = Run(job.folder)
+    run, problems, ended = Run(job.folder), _Problems(), ""
     envs = list(dict.fromkeys(factory.spec.id for factory in factories.values()))
     run.check_can_write(resume=job.keys.resume, envs=envs)
-    asked = {(env, agent) for env in factories for agent in agents}
+    asked = [(env, agent) for env in factories for agent in agents]
     known = _known_episodes(run, job.keys, asked, problems)
-    run = Run.create(
-        job.folder,
-        command=job.command,
-        config=job.config,
-        envs=envs,
-        agents=agents,
-        parameters=env_parameters(factories),
-    )
-    tallies: list[_Tally] = []
-    interrupted = False
+    tallies = [known.get(one) or _Tally(*one) for one in asked]
     console = Terminal(stderr=True, highlight=False)
-    facts = job.facts_of(run)
-    for line in facts.differences():
-        print_line(console, line, "yellow")
     warn = functools.cache(functools.partial(print_line, console, style="yellow"))
-    total = len(factories) * len(agents) * job.keys.episodes
     with (
         results_alone(),
         command_threads(job.keys.threads),
         executor_of(job.config) as workers,
-        TrajectoryFile(run.trajectories_path) as file,
-        ProgressBar(console, job.keys.progress, total) as bar,
     ):
-        try:
-            for env, factory in factories.items():
-                for name, make_agent in agents.items():
-                    tally = known.pop((env, name), _Tally(env, name))
-                    tallies.append(tally)
-                    bar.update(description=f"{env} {name}", advance=len(tally.indices))
-                    make_env = workers.factory(factory)
-                    started = time.perf_counter()
-                    with _rollout(make_env, make_agent, tally, job.keys) as rollout:
-                        for trajectory in rollout:
-                            if repeats := rollout.report.repeats(tally.env, job.keys.episodes):
-                                warn(repeats)
-                            tally.add(trajectory)
-                            tally.played += 1
-                            tally.seconds = time.perf_counter() - started
-                            file.append(trajectory)
-                            for line in facts.add(trajectory):
-                                print_line(console, line, "yellow")
-                            problems.add(trajectory)
-                            bar.update(advance=1)
-        except KeyboardInterrupt:
-            interrupted = True
+        components = {env: Component(workers.factory(one)) for env, one in factories.items()}
+        if job.keys.preflight:
+            first = _first_missing(tallies, job.keys.episodes)
+            for line in check_agents(agents, components, first, seed=job.keys.seed):
+                warn(line)
+        if job.keys.repeat_errors and run.has_episodes:
+            run.remove_errors()
+        run = Run.create(
+            run.path,
+            command=job.command,
+            config=job.config,
+            envs=envs,
+            agents=agents,
+            parameters=env_parameters(factories),
+        )
+        facts = job.facts_of(run)
+        for line in facts.differences():
+            warn(line)
+        total = len(tallies) * job.keys.episodes
+        with (
+            TrajectoryFile(run.trajectories_path) as file,
+            ProgressBar(console, job.keys.progress, total) as bar,
+        ):
+            try:
+                for trajectory in _play(components, agents, tallies, job.keys, warn, bar):
+                    _keep(trajectory, file, facts, warn)
+                    problems.add(trajectory)
+            except KeyboardInterrupt:
+                ended = _INTERRUPTED
+            except ModelUnavailableError as error:
+                ended = str(error)
+    tallies = [one for one in tallies if one.indices]
     if job.form == "json":
         rows = [tally.figures() for tally in tallies]
         job.print_json({"run": str(run.path), "rows": rows})
@@ -178,7 +179,7 @@ def _run(job: Job[RunKeys]) -> int:
     for reason in left_out.values():
         print_line(console, f"Left out: {reason}", "yellow")
     limit = job.keys.fail_on_error
-    return _summarise(console, run, envs, problems, limit, interrupted=interrupted)
+    return _summarise(console, run, envs, problems, limit, ended)
 
 
 command = HydraCommand(
@@ -202,22 +203,57 @@ command = HydraCommand(
 )
 
 
-def _rollout(
-    make_env: Callable[[], Env], make_agent: Callable[[], Agent], tally: _Tally, keys: RunKeys
-) -> Rollout:
-    """Return a rollout of the missing episodes of a tally."""
-    return collect(
-        {tally.env: Component(make_env)},
-        make_agent,
-        episodes=[index for index in range(keys.episodes) if index not in tally.indices],
-        seed=keys.seed,
-        concurrency=keys.concurrency,
-        agent_name=tally.agent,
-    )
+def _play(
+    components: Mapping[str, Component],
+    agents: Mapping[str, Callable[[], Agent]],
+    tallies: Iterable[_Tally],
+    keys: RunKeys,
+    warn: Callable[[str], object],
+    bar: ProgressBar,
+) -> Iterator[Trajectory]:
+    """Play the missing episodes, count them, and yield them."""
+    for tally in tallies:
+        bar.update(description=f"{tally.env} {tally.agent}", advance=len(tally.indices))
+        started = time.perf_counter()
+        with collect(
+            {tally.env: components[tally.env]},
+            agents[tally.agent],
+            episodes=[index for index in range(keys.episodes) if index not in tally.indices],
+            seed=keys.seed,
+            concurrency=keys.concurrency,
+            agent_name=tally.agent,
+            policy=FaultPolicy(abort_after=keys.abort_after),
+        ) as rollout:
+            for trajectory in rollout:
+                if repeats := rollout.report.repeats(tally.env, keys.episodes):
+                    warn(repeats)
+                tally.add(trajectory)
+                tally.played += 1
+                tally.seconds = time.perf_counter() - started
+                bar.update(advance=1)
+                yield trajectory
+
+
+def _keep(
+    trajectory: Trajectory, file: TrajectoryFile, facts: Observed, warn: Callable[[str], object]
+) -> None:
+    """Write an episode, and note the facts that only episodes tell."""
+    file.append(trajectory)
+    for line in facts.add(trajectory):
+        warn(line)
+
+
+def _first_missing(tallies: Iterable[_Tally], episodes: int) -> dict[tuple[str, str], int]:
+    """Return the first index to be played by environment and agent, if there is one."""
+    missing = {
+        (tally.env, tally.agent): [one for one in range(episodes) if one not in tally.indices]
+        for tally in tallies
+    }
+    return {key: indices[0] for key, indices in missing.items() if indices}
 
 
 def _known_episodes(
-    run: Run, keys: RunKeys, asked: set[tuple[str, str]], problems: _Problems
+    run: Run, keys: RunKeys, asked: Sequence[tuple[str, str]], problems: _Problems
 ) -> dict[tuple[str, str], _Tally]:
     """Return the figures of the episodes that the run has, by environment and agent.
 
@@ -230,9 +266,9 @@ def _known_episodes(
     known: dict[tuple[str, str], _Tally] = {}
     if not run.has_episodes:
         return known
-    if keys.repeat_errors:
-        run.remove_errors()
     for trajectory in run.trajectories():
+        if keys.repeat_errors and trajectory.error is not None:
+            continue
         if trajectory.seed != child_seed(keys.seed, trajectory.index):
             raise ConfigError(f"{run.path} was made with another seed than {keys.seed}.")
         key = trajectory.env_name, trajectory.agent
@@ -270,21 +306,33 @@ def _summarise(
     envs: list[str],
     problems: _Problems,
     fail_on_error: float,
-    *,
-    interrupted: bool,
+    ended: str,
 ) -> int:
-    """Print the failures, the run's folder and the next step; return the exit status."""
+    """Print the failures, the run's folder and the next step; return the exit status.
+
+    Args:
+        console: The console to print on.
+        run: The run.
+        envs: Ids of the environments.
+        problems: The problems of its episodes.
+        fail_on_error: The largest accepted share of errors.
+        ended: Why it ended early; empty if it did not.
+    """
     for line in problems.failures.lines(run.shown_trajectories):
         print_line(console, line, "red")
     for line in problems.format_errors.lines():
         print_line(console, line, "yellow")
     print_line(console, f"Run: {run.shown_path}")
-    if interrupted:
-        print_line(console, "Interrupted. The finished episodes are kept.", "yellow")
+    if ended == _INTERRUPTED:
+        print_line(console, ended, "yellow")
         print_line(
             console, f"To continue, repeat the command with out={run.shown_path} resume=true"
         )
         return INTERRUPTED
+    if ended:
+        print_line(console, ended, "red")
+        print_line(console, repeat_advice(run.shown_path), "red")
+        return 1
     if problems.failures.are_too_many(fail_on_error):
         for line in problems.failures.advice(fail_on_error, run.shown_path):
             print_line(console, line, "red")

@@ -16,7 +16,13 @@ from typing import Any
 
 from gem_core.agent import Agent
 from gem_core.env import Env
-from gem_core.errors import ConfigError, WorkerCallError, WorkerDiedError, near_names
+from gem_core.errors import (
+    ConfigError,
+    ModelUnavailableError,
+    WorkerCallError,
+    WorkerDiedError,
+    near_names,
+)
 from gem_core.faults import boundary, error_record
 from gem_core.mixture import Component
 from gem_core.observation import Info
@@ -24,10 +30,11 @@ from gem_core.seeding import check_seed, child_seed
 from gem_core.specs import EnvSpec
 from gem_rollout.episodes.components import ComponentSampler, Sampler
 from gem_rollout.episodes.endings import end_in_thread
-from gem_rollout.episodes.episode import Episode, Phase, name_of, success_of
+from gem_rollout.episodes.episode import Episode, Phase, State, name_of, success_of
 from gem_rollout.episodes.policy import Budget, FaultPolicy
 from gem_rollout.episodes.pool import EnvPool, close_quietly
 from gem_rollout.episodes.report import EnvReport, Report
+from gem_rollout.episodes.reservations import Reservations
 from gem_rollout.episodes.runner import Runner
 from gem_rollout.episodes.threads import GRACE, Threads, wait_through
 from gem_rollout.episodes.whole_episodes import Order, PlayedEpisode, WholeEpisodes
@@ -41,6 +48,8 @@ CLOSING = 5.0
 """Seconds in which environments that block must close; they are closed at the same time."""
 HURRY = 0.5
 """Seconds for each of both after a second Ctrl-C."""
+_BUDGET_PAUSE = 0.05
+"""Seconds after which a worker looks again whether the budget allows another episode."""
 _log = logging.getLogger("gem_rollout")
 
 
@@ -95,6 +104,9 @@ class Engine:
         """The error that ended the run."""
         self._sampler = ComponentSampler(plan.components, plan.seed, plan.sampler, self.report)
         self._has_budget = plan.budget != Budget()
+        self._reservations = Reservations(plan.budget)
+        self._queue = asyncio.Lock()
+        """Held by the episode that waits for the budget first."""
         self._threads = Threads()
         self._pool = EnvPool(plan.components, plan.make_agent, self._threads, plan.concurrency)
         self._runner = Runner(self._threads, plan.policy.turn_deadline)
@@ -102,6 +114,8 @@ class Engine:
         self._kinds: dict[str, tuple[str, EnvSpec | None]] = {}
         self._changed = asyncio.Event()
         self._no_more = False
+        self._unavailable = 0
+        """The latest episodes in a row that could not ask their model."""
         self._unclosed: list[Any] = []
         self._is_closed = False
         self._in_flight: dict[Episode, asyncio.Task[Any] | None] = {}
@@ -112,11 +126,13 @@ class Engine:
         self._whole = {} if forks else _whole_episodes(plan)
 
     async def ready(self) -> bool:
-        """Wait until there is a trajectory to take; False if there are no more."""
+        """Wait for a trajectory to take; False if there are no more, or after an error."""
         while not self.finished:
             await asyncio.sleep(0)
             if self.finished:
                 break
+            if self.error is not None:
+                return False
             # Another worker helps only while all others wait for something.
             if not self._no_more and len(self._workers) < self.plan.concurrency:
                 self._add_worker()
@@ -126,6 +142,12 @@ class Engine:
                 self._changed.clear()
                 await self._changed.wait()
         return True
+
+    @property
+    def calls_in_flight(self) -> int:
+        """The number of episodes that wait for their agent."""
+        episodes = list(self._in_flight)
+        return sum(one.is_waiting and one.state is State.ACTING for one in episodes)
 
     def take(self) -> Trajectory:
         """Return the trajectory that ended first."""
@@ -248,7 +270,7 @@ class Engine:
 
     async def _work(self) -> None:
         """Play episodes until the numbers run out or an error ends the run."""
-        while (number := self._next_number()) is not None:
+        while (number := await self._next_number()) is not None:
             attempt = await self._episode(number)
             taken = asyncio.get_running_loop().create_future()
             self.finished.append((attempt.trajectory, taken))
@@ -259,26 +281,66 @@ class Engine:
                 attempt.error.add_note(f"In episode {index} of {env_id}; on_error is 'raise'.")
                 self._fail(attempt.error)
                 return
+            if self._is_unavailable(attempt.error):
+                return
             await taken  # backpressure: a slow consumer holds up the workers
 
-    def _next_number(self) -> int | tuple[str, int] | None:
-        if self._no_more:
+    def _is_unavailable(self, error: BaseException | None) -> bool:
+        """Return whether an error is one too many in a row of an unavailable model, and end."""
+        self._unavailable = self._unavailable + 1 if isinstance(error, ModelUnavailableError) else 0
+        if self._unavailable != self.plan.policy.abort_after:
+            return False
+        ended = ModelUnavailableError(
+            f"The run was ended because {self._unavailable} episodes in a row could not ask their "
+            f"model, the last one for this reason: {error}"
+        )
+        ended.__cause__ = error
+        self._fail(ended)
+        return True
+
+    async def _next_number(self) -> int | tuple[str, int] | None:
+        """Return the number of the next episode, once the budget allows it; None for no more."""
+        if self._no_more or self._is_spent():
             return None
-        if self._has_budget:
-            spent = self.report.spent(self.plan.budget, time.monotonic() - self._started)
-            if spent:
-                self._end_by(spent)
-                return None
         number = next(self.plan.numbers, None)
         if number is None:
             self._end_by("done")
-        else:
+        elif not self._has_budget or await self._fits(self._locate(number)[0]):
             self.report.begun += 1
-        return number
+            return number
+        return None
+
+    async def _fits(self, component: str) -> bool:
+        """Wait until the budget allows an episode; False if it never does, or the run ends.
+
+        Episodes wait in the order of their numbers, so those that fit are the first ones.
+        """
+        async with self._queue:
+            while not (self._runner.stopping or self.error or self._is_spent()):
+                exceeded = self._reservations.exceeded(component)
+                if not exceeded:
+                    return True
+                if not self._reservations.in_flight:
+                    self._end_by(exceeded)
+                    return False
+                await asyncio.sleep(_BUDGET_PAUSE)
+        return False
+
+    def _is_spent(self) -> bool:
+        """Return whether the budget has been used up, and end the run if so."""
+        if not self._has_budget:
+            return False
+        if self.report.ended_by not in {"", "done"}:
+            return True
+        spent = self.report.spent(self.plan.budget, time.monotonic() - self._started)
+        if spent:
+            self._end_by(spent)
+        return bool(spent)
 
     def _end_by(self, what: str) -> None:
         self._no_more = True
-        self.report.ended_by = self.report.ended_by or what
+        if self.report.ended_by in {"", "done"}:
+            self.report.ended_by = what
 
     def _locate(self, number: int | tuple[str, int]) -> tuple[str, int, int]:
         """Return an episode's component, its index, and its group's number in that component."""
@@ -305,7 +367,7 @@ class Engine:
                 trajectory = Trajectory("", self.plan.agent_name, index, seed)
                 trajectory.group, trajectory.sample, trajectory.component = group, sample, component
                 trajectory.attempts, trajectory.failures = len(failures) + 1, failures
-                attempt = await self._attempt(trajectory, rank)
+                attempt = await self._reserved(trajectory, rank)
                 counts = self.report.env(component or attempt.trajectory.env_id)
                 counts.spend(attempt.trajectory)
                 counts.stragglers += attempt.late
@@ -341,6 +403,17 @@ class Engine:
             self._pool.drop_start(group)
         if plan.sampler is not None:
             plan.sampler.update(trajectory)
+
+    async def _reserved(self, trajectory: Trajectory, rank: int) -> "_Attempt":
+        """Play an episode once, within the budget."""
+        result = None
+        self._reservations.begin(trajectory)
+        try:
+            attempt = await self._attempt(trajectory, rank)
+            result = attempt.trajectory
+        finally:
+            self._reservations.end(trajectory, result)
+        return attempt
 
     async def _attempt(self, trajectory: Trajectory, rank: int) -> "_Attempt":
         """Play an episode once."""

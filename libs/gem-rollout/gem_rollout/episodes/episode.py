@@ -78,6 +78,8 @@ class Episode:
         self.deadline = Deadline(policy)
         self.abandoned = False
         """Whether a thread is still in it, which closes environment and agent when it returns."""
+        self.is_waiting = False
+        """Whether it awaits something, such as a model."""
         self._number, self._run_seed = number, run_seed
 
     def run(self, *phases: Phase) -> Generator[Any, Any, None]:

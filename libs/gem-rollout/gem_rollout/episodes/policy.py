@@ -23,6 +23,8 @@ class FaultPolicy:
         turn_deadline: Most seconds for a turn, agent and environment together; None for no limit.
         episode_deadline: Most seconds for one attempt at an episode, including its reset; None for
             no limit.
+        abort_after: The run raises ``ModelUnavailableError`` after so many episodes in a row that
+            ended with one; None to go on.
 
     Raises:
         ConfigError: A value is unknown or out of range.
@@ -33,13 +35,14 @@ class FaultPolicy:
     min_group: int | None = None
     turn_deadline: float | None = None
     episode_deadline: float | None = None
+    abort_after: int | None = None
 
     def __post_init__(self) -> None:
         if self.on_error not in {"record", "retry", "raise"}:
             raise ConfigError(f"on_error is record, retry or raise; got {self.on_error!r}.")
         if self.retries < 0:
             raise ConfigError(f"retries must be 0 or more; got {self.retries}.")
-        for name in ("min_group", "turn_deadline", "episode_deadline"):
+        for name in ("min_group", "turn_deadline", "episode_deadline", "abort_after"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ConfigError(f"{name} must be positive, or None; got {value!r}.")
@@ -49,7 +52,12 @@ class FaultPolicy:
 class Budget:
     """The limits of a run. When one is reached no more episodes begin; those in flight go on.
 
-    Turns, tokens and cost count when an attempt at an episode ends, also if it failed.
+    Turns, tokens and cost are reserved: an episode waits if the limit might be exceeded, where each
+    one in flight and the new one are expected to use what those of their environment used on
+    average, failed attempts included. If that is too much although none is in flight, the run ends.
+    So a run exceeds a limit by no more than its episodes in flight use beyond the average. Before
+    any has ended, the first one begins alone, and others after a turn of it if ten times as much is
+    left for each.
 
     Args:
         episodes: Most episodes that begin; None for no limit, here and below.

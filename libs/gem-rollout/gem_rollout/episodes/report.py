@@ -1,12 +1,12 @@
 """The counts of a run, updated while it runs; every dropped episode is counted."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from gem_rollout.episodes.policy import Budget
-from gem_rollout.records.trajectory import Trajectory
+from gem_rollout.records.trajectory import Trajectory, Turn
 
 __all__ = ["EnvReport", "Report"]
 
@@ -52,11 +52,16 @@ class EnvReport:
 
     def spend(self, trajectory: Trajectory) -> None:
         """Count the turns, tokens and cost of an attempt, those of judges included."""
-        self.turns += len(trajectory.turns)
-        for info in (*(turn.info for turn in trajectory.turns), trajectory.error or {}):
-            if "spent" in info:
-                self._add_spent(info["spent"])
-        for turn in trajectory.turns:
+        self.spend_turns(trajectory.turns)
+        if trajectory.error is not None and "spent" in trajectory.error:
+            self._add_spent(trajectory.error["spent"])
+
+    def spend_turns(self, turns: Iterable[Turn]) -> None:
+        """Count turns, and their tokens and cost."""
+        for turn in turns:
+            self.turns += 1
+            if "spent" in turn.info:
+                self._add_spent(turn.info["spent"])
             generation = turn.generation
             if generation is None:
                 continue

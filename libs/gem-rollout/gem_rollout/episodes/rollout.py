@@ -135,6 +135,11 @@ class Rollout:
         prepare()
         self._lifetime = Lifetime(self, _end, self._run, self._async_run, what="rollout")
 
+    @property
+    def calls_in_flight(self) -> int:
+        """The number of episodes that wait for their agent, such as for the reply of a model."""
+        return self._run.engine.calls_in_flight
+
     def __iter__(self) -> Self:
         """Return the rollout itself, which goes on after the trajectories that were taken.
 
@@ -363,13 +368,15 @@ class _AsyncRun:
         self.engine = engine
         self.loop: asyncio.AbstractEventLoop | None = None
         self.is_closing = False
+        self._is_ending = False
+        """Whether the last trajectories are taken, and then an error is raised if there is one."""
         self._guard: AsyncGenerator[None, None] | None = None
         self._stop: asyncio.Task[None] | None = None
 
     async def next(self) -> Trajectory | None:
         """Return the next trajectory; None at the end."""
         engine = self.engine
-        if self.is_closing:
+        if self.is_closing and not self._is_ending:
             raise ClosedError("This rollout is closed.")
         if self.loop is None:
             self.loop, self._guard = asyncio.get_running_loop(), self._end_with_loop()
@@ -378,8 +385,9 @@ class _AsyncRun:
             raise ConfigError(_ELSEWHERE)
         if self._stop is None and await engine.ready() and not self.is_closing:
             return engine.take()
-        if self.is_closing:
+        if self.is_closing and not self._is_ending:
             raise ClosedError("This rollout is closed.")
+        self._is_ending = True
         await self.stop()
         if engine.finished:
             return engine.take()

@@ -61,6 +61,7 @@ class Runner:
                 break
             if value is _ENDED:
                 return True
+            episode.is_waiting = True
             try:
                 result = await _in_time(value, episode)
             except FAULTS as error:
@@ -70,6 +71,8 @@ class Runner:
                 resume = functools.partial(steps.throw, error)
             else:
                 resume = functools.partial(steps.send, result)
+            finally:
+                episode.is_waiting = False
         raise asyncio.CancelledError
 
     def _is_stopping(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 from gem_rollout.records.trajectory import Trajectory
 
-__all__ = ["Failure", "Failures"]
+__all__ = ["Failure", "Failures", "repeat_advice"]
 
 _LONGEST = 300
 """The number of characters of a message that are shown."""
@@ -106,7 +106,7 @@ class Failures:
         """
         if not self.are_too_many(limit):
             return []
-        lines = [f"To play them again: the same command with out={out} resume=true {_REPEAT}"]
+        lines = [repeat_advice(out)]
         if not self.is_total:
             share = self.total / self.episodes
             lines.insert(
@@ -146,6 +146,11 @@ class Failures:
             for (env, agent), count in self._episodes.items()
             if self._failed[env, agent] == count
         ]
+
+
+def repeat_advice(out: Path | str) -> str:
+    """Return the line that says how to play failed episodes again; ``out`` is the run's folder."""
+    return f"To play them again: the same command with out={out} resume=true {_REPEAT}"
 
 
 def _line(reason: _Reason) -> str:

@@ -3,10 +3,11 @@
 It renders the episode as a chat, keeps the tokens of earlier turns, and heeds the limits of tokens.
 """
 
+import copy
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Literal
 
-from gem_core.agent import BaseAgent, Generation, Reply
+from gem_core.agent import BaseAgent, Generation, Preflight, Reply
 from gem_core.content import Image, images_of
 from gem_core.env import Env
 from gem_core.errors import ConfigError
@@ -157,6 +158,24 @@ class TokenAgent(BaseAgent):
         self._turn = 0
         self._start = 0
         """Tokens of the first prompt of the current sequence."""
+
+    def preflight(self, observation: Observation, info: Info) -> Preflight:
+        """Return the length of a first prompt and the model's context; nothing is sampled.
+
+        Raises:
+            ConfigError: See ``act``.
+        """
+        context = self._limits.context
+        if not (self._is_rendered or self._has_template()):
+            return Preflight(context=context)
+        first = copy.copy(self)
+        first._begin(shows_history=self._shows_history, is_rendered=self._is_rendered)  # noqa: SLF001 - a copy of this agent
+        return Preflight(len(first._first_prompt(observation, info).ids), context=context)  # noqa: SLF001 - see above
+
+    def _first_prompt(self, observation: Observation, info: Info) -> PromptTokens:
+        self._add(observation, info)
+        images = [] if self._vision is None else images_of_messages(self._messages)
+        return self._transcript.prompt(self._rendered(), images)
 
     def act(self, observation: Observation, info: Info) -> Awaitable[Reply]:
         """Return an awaitable of the reply.

@@ -67,6 +67,8 @@ class EndpointServer:
             - ``no-choices``, ``no-usage``, ``null-content``, ``length``, ``content-filter``.
         seed: Seed of the shares.
         model: Name of the model.
+        context: Context length of the model in tokens, which ``/models`` names; None to not name
+            it. Longer prompts are answered nevertheless.
         port: The port; 0 for a free one.
         keep: Number of latest request bodies to keep in ``asked``; 0 for none.
 
@@ -94,12 +96,14 @@ class EndpointServer:
         faults: Mapping[str, float] | Sequence[str | None] = (),
         seed: int = 0,
         model: str = "scripted",
+        context: int | None = None,
         port: int = 0,
         keep: int = 1000,
     ) -> None:
         self.latency = latency
         self.tail = tail
         self.model = model
+        self.context = context
         self.keep = keep
         self.requests = self.in_flight = self.most_in_flight = self.connections = 0
         self.met: Counter[str] = Counter()
@@ -229,8 +233,12 @@ class _Connection(asyncio.Protocol):
         elif path == b"/stats":
             self._transport.write(page(self._server.stats()))
         else:
-            models = {"object": "list", "data": [{"id": self._server.model, "object": "model"}]}
-            self._transport.write(page(models, 200 if path.endswith(b"/models") else 404))
+            server, known = self._server, path.endswith(b"/models")
+            card: dict[str, Any] = {"id": server.model, "object": "model"}
+            if server.context is not None:
+                card["max_model_len"] = server.context
+            models = {"object": "list", "data": [card]}
+            self._transport.write(page(models, 200 if known else 404))
 
     def _post(self, path: str, head: bytes, raw: bytes) -> None:
         server = self._server
