@@ -147,9 +147,11 @@ class Outcome:
         return f"{self.measure} {self._shown(one.value)} [{low}, {high}]"
 
     def _shown(self, value: float, unit: str = " points") -> str:
-        if self.measure == "success":
-            return f"{value * 100:+.1f}{unit}"
-        return f"{value:+.3g}"
+        if self.measure == "return":
+            return f"{value:+.3g}"
+        points = value * 100
+        is_hidden = points and not round(points, 1)  # an end that is almost 0 is not 0
+        return f"{points:{'+.1g' if is_hidden else '+.1f'}}{unit}"
 
 
 @dataclass

@@ -128,16 +128,19 @@ def share_wrong(values: Values, aim: float) -> float:
 
 def main(repetitions: int) -> None:
     """Print a row of the table for each sequence."""
-    print("| differences | pairs, fixed | at the difference | at twice | at 0 | wrong at 0 |")
-    print("|---|---:|---:|---:|---:|---:|")
+    print(
+        "| differences | fixed | at the difference | known by 1.5 | at twice | at 0 | wrong at 0 |"
+    )
+    print("|---|---:|---:|---:|---:|---:|---:|")
     for one in SEQUENCES:
-        cells = []
-        for factor in (1, 2, 0):
-            rng = np.random.default_rng(0)
-            values = one.draw(rng, (repetitions, 3 * one.fixed), factor * one.aim)
-            cells.append(f"{np.median(ends_of(values, one.aim).pairs) / one.fixed:.2f}")
-        wrong = share_wrong(values, one.aim)
-        print(f"| {one.name} | {one.fixed:,} | {' | '.join(cells)} | {wrong:.3f} |", flush=True)
+        rng, shape = np.random.default_rng(0), (repetitions, 3 * one.fixed)
+        draws = [one.draw(rng, shape, factor * one.aim) for factor in (1, 2, 0)]
+        shares = [ends_of(values, one.aim).pairs / one.fixed for values in draws]
+        at, twice, zero = (f"{np.median(share):.2f}" for share in shares)
+        known = f"{(shares[0] <= 1.5).mean():.2f}"
+        wrong = f"{share_wrong(draws[2], one.aim):.3f}"
+        cells = [one.name, f"{one.fixed:,}", at, known, twice, zero, wrong]
+        print(f"| {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":
