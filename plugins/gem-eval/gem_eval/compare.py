@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from gem_core.errors import ConfigError, near_names
 from gem_eval import paired
-from gem_eval.episodes import EpisodeRecord, Task, run_and_agent, tasks_of, with_task_ids
+from gem_eval.episodes import Task, TaskResult, run_and_agent, tasks_of, with_task_ids
 from gem_eval.resume import differences
 from gem_eval.statistics import Estimate
 from gem_rollout.records.provenance import other_facts
@@ -41,7 +41,7 @@ class Candidate:
     name: str
     run: Run
     agent: str
-    tasks: Mapping[Task, Sequence[EpisodeRecord]]
+    tasks: Mapping[Task, Sequence[TaskResult]]
 
 
 @dataclass(frozen=True)
@@ -139,8 +139,8 @@ def candidates_of(arguments: Sequence[str]) -> list[Candidate]:
     Raises:
         ConfigError: There are fewer than two, or a run or an agent does not exist.
     """
-    found: list[tuple[Run, str, list[EpisodeRecord]]] = []
-    read: dict[str, tuple[Run, dict[str, list[EpisodeRecord]]]] = {}
+    found: list[tuple[Run, str, list[TaskResult]]] = []
+    read: dict[str, tuple[Run, dict[str, list[TaskResult]]]] = {}
     for argument in arguments:
         source, agent = run_and_agent(argument)
         path = str(source.path)
@@ -164,10 +164,10 @@ def candidates_of(arguments: Sequence[str]) -> list[Candidate]:
     ]
 
 
-def _read(run: Run) -> tuple[Run, dict[str, list[EpisodeRecord]]]:
-    agents: dict[str, list[EpisodeRecord]] = {}
-    for trajectory in run.trajectories():
-        agents.setdefault(trajectory.agent, []).append(EpisodeRecord.of(trajectory))
+def _read(run: Run) -> tuple[Run, dict[str, list[TaskResult]]]:
+    agents: dict[str, list[TaskResult]] = {}
+    for one in run.records(TaskResult.read):
+        agents.setdefault(one.agent, []).append(one)
     return run, agents
 
 
@@ -291,7 +291,7 @@ def _compare(
             yield _comparison(pairing, name, measure, known, options)
 
 
-def _values(episodes: Sequence[EpisodeRecord], measure: Measure) -> list[float]:
+def _values(episodes: Sequence[TaskResult], measure: Measure) -> list[float]:
     if measure == "return":
         return [one.episode_return for one in episodes]
     return [float(one.success) for one in episodes if one.success is not None]
