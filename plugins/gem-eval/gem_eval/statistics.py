@@ -107,8 +107,8 @@ def mean_estimate(
         clusters: The values; at least one.
         confidence: In (0, 1).
         ends: The smallest and the largest possible value; None if they are unknown. The range is
-            then taken to reach as far beyond the values on each side as they are apart, and the
-            interval of equal values is unknown. So it is if a value is outside of the range.
+            then taken to be twice as wide as that of the values, around it, and the interval of
+            equal values is unknown. This is also done if a value is outside of the range.
     """
     values = [value for cluster in clusters for value in cluster]
     if ends in (None, (0, 1)) and all(value in (0, 1) for value in values):
@@ -131,7 +131,7 @@ def _ends_around(
     if known is not None and known[0] - _CLOSE <= low and high <= known[1] + _CLOSE:
         return min(low, known[0]), max(high, known[1])
     span = high - low
-    return (low - span, high + span) if span > _CLOSE else None
+    return (low - span / 2, high + span / 2) if span > _CLOSE else None
 
 
 def proportion_estimate(

@@ -47,7 +47,7 @@ _LOCK_ATTEMPTS, _LOCK_PAUSE = 3, 0.02
 _SHAPE = bytes(
     ord("0") if one in b"0123456789" else ord("-" if one == ord("-") else " ") for one in range(256)
 )
-_LONG_INTEGERS = (b"0" * 20, b"-" + b"0" * 19)
+_LONG, _LONG_NEGATIVE = b"0" * 20, b"-" + b"0" * 19
 """Integers that may not fit into 64 bits, each digit a 0: orjson would read them as floats."""
 _NUMBERS = frozenset({int, float})
 _NEVER_INFINITE = frozenset({str, int, bool, type(None)})
@@ -224,11 +224,12 @@ def read_keys(path: str | os.PathLike[str]) -> Iterator[EpisodeKey]:
 
 def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[bytes, str]]:
     """Yield each complete line, and its place for error messages."""
+    name = str(path)
     with Path(path).open("rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
                 return
-            yield line, f"{path}, line {number},"
+            yield line, f"{name}, line {number},"
 
 
 def _key_of(line: bytes, where: str) -> EpisodeKey:
@@ -265,11 +266,13 @@ def _from_line(line: bytes, where: str, make: Callable[[Mapping[str, Any]], T]) 
 def _loads(line: bytes) -> Any:
     """Parse a line: with orjson, four times faster than ``json``, unless that changes a value."""
     shape = line.translate(_SHAPE)  # a regular expression takes ten times as long
-    if not any(one in shape for one in _LONG_INTEGERS):
+    if _LONG not in shape and _LONG_NEGATIVE not in shape:
         import orjson  # noqa: PLC0415 - only readers and writers of files pay for it
 
-        with contextlib.suppress(ValueError):  # it refuses NaN, infinity and lone surrogates
+        try:
             return orjson.loads(line)
+        except ValueError:  # it refuses NaN, infinity and lone surrogates
+            pass
     return json_value(line)
 
 
