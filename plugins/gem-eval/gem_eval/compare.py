@@ -6,15 +6,16 @@ their seeds where one of the runs has no ids. Pairs that ask the same question i
 environments are a cluster, as their differences are not independent.
 """
 
-import math
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
-from typing import Any, Literal
+from statistics import fmean
+from typing import Any, Literal, NamedTuple
 
 from gem_core.errors import ConfigError, near_names
 from gem_eval import paired
-from gem_eval.episodes import EpisodeRecord, Task, run_and_agent, tasks_of, with_task_ids
+from gem_eval.design import Components, components_of, same_decision
+from gem_eval.episodes import Task, TaskResult, run_and_agent, tasks_of, with_task_ids
 from gem_eval.resume import differences
 from gem_eval.statistics import Estimate
 from gem_rollout.records.provenance import other_facts
@@ -41,7 +42,7 @@ class Candidate:
     name: str
     run: Run
     agent: str
-    tasks: Mapping[Task, Sequence[EpisodeRecord]]
+    tasks: Mapping[Task, Sequence[TaskResult]]
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Options:
         confidence: Confidence level of the intervals, and 1 minus the level of the tests.
         difference: The difference for which the required number of pairs is computed.
         power: The power for which that number is computed.
-        seed: Seed of tests that draw at random.
+        seed: Seed of the random halves of the tasks.
     """
 
     measures: tuple[Measure, ...] = ("success", "return")
@@ -85,6 +86,9 @@ class Comparison:
         detectable: The smallest true difference that this number of pairs detects with
             ``Options.power``; None if it is unknown.
         required: The number of pairs that detects ``Options.difference``; None if it is unknown.
+        half: Share of the random halves of the tasks that lead to the same decision, without
+            correction for several comparisons; None for fewer than 4 tasks.
+        components: Where the differences vary.
     """
 
     first: str
@@ -100,10 +104,13 @@ class Comparison:
     p_corrected: float
     detectable: float | None
     required: int | None
+    half: float | None
+    components: Components
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain data."""
-        return {**vars(self), "difference": self.difference.to_dict()}
+        nested = ("difference", "components")
+        return {**vars(self), **{name: getattr(self, name).to_dict() for name in nested}}
 
 
 @dataclass(frozen=True)
@@ -139,8 +146,8 @@ def candidates_of(arguments: Sequence[str]) -> list[Candidate]:
     Raises:
         ConfigError: There are fewer than two, or a run or an agent does not exist.
     """
-    found: list[tuple[Run, str, list[EpisodeRecord]]] = []
-    read: dict[str, tuple[Run, dict[str, list[EpisodeRecord]]]] = {}
+    found: list[tuple[Run, str, list[TaskResult]]] = []
+    read: dict[str, tuple[Run, dict[str, list[TaskResult]]]] = {}
     for argument in arguments:
         source, agent = run_and_agent(argument)
         path = str(source.path)
@@ -164,10 +171,10 @@ def candidates_of(arguments: Sequence[str]) -> list[Candidate]:
     ]
 
 
-def _read(run: Run) -> tuple[Run, dict[str, list[EpisodeRecord]]]:
-    agents: dict[str, list[EpisodeRecord]] = {}
-    for trajectory in run.trajectories():
-        agents.setdefault(trajectory.agent, []).append(EpisodeRecord.of(trajectory))
+def _read(run: Run) -> tuple[Run, dict[str, list[TaskResult]]]:
+    agents: dict[str, list[TaskResult]] = {}
+    for one in run.records(TaskResult.read):
+        agents.setdefault(one.agent, []).append(one)
     return run, agents
 
 
@@ -278,77 +285,103 @@ def _compare(
     else:
         return
     for name, tasks in parts.items():
-        sides = [
-            (
-                pairing.first.tasks[task][0].cluster,
-                _values(pairing.first.tasks[task], measure),
-                _values(pairing.second.tasks[task], measure),
+        sides = ((pairing.first.tasks[task], pairing.second.tasks[task]) for task in tasks)
+        played = [
+            _Played(
+                ours[0].env_id,
+                ours[0].cluster,
+                _values(ours, measure),
+                _values(theirs, measure),
+                _most(ours[0], measure),
             )
-            for task in tasks
+            for ours, theirs in sides
         ]
-        known = [side for side in sides if all(side)]
+        known = [one for one in played if one.first and one.second]
         if known:
             yield _comparison(pairing, name, measure, known, options)
 
 
-def _values(episodes: Sequence[EpisodeRecord], measure: Measure) -> list[float]:
+class _Played(NamedTuple):
+    """The values of both on a task, and the largest possible difference."""
+
+    env: str
+    cluster: Hashable
+    first: list[float]
+    second: list[float]
+    most: float | None
+
+
+def _values(episodes: Sequence[TaskResult], measure: Measure) -> list[float]:
     if measure == "return":
         return [one.episode_return for one in episodes]
     return [float(one.success) for one in episodes if one.success is not None]
 
 
+def _most(episode: TaskResult, measure: Measure) -> float | None:
+    ends = (0.0, 1.0) if measure == "success" else episode.return_range
+    return None if ends is None else ends[1] - ends[0]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return values[0] if len(values) == 1 else sum(values) / len(values)
+
+
 def _comparison(
-    pairing: Pairing,
-    name: str,
-    measure: Measure,
-    sides: Sequence[tuple[Hashable, list[float], list[float]]],
-    options: Options,
+    pairing: Pairing, name: str, measure: Measure, played: Sequence[_Played], options: Options
 ) -> Comparison:
-    means = [(sum(ours) / len(ours), sum(theirs) / len(theirs)) for _, ours, theirs in sides]
+    means = [(_mean(one.first), _mean(one.second)) for one in played]
     gaps = [round(theirs - ours, 12) for ours, theirs in means]  # so that 0.1 + 0.2 - 0.3 is 0
     clusters: dict[Hashable, list[float]] = {}
-    for (cluster, _, _), gap in zip(sides, gaps, strict=True):
-        clusters.setdefault(cluster, []).append(gap)
-    alone = len(clusters) == len(gaps)
+    envs: dict[str, list[tuple[list[float], list[float]]]] = {}
+    for one, gap in zip(played, gaps, strict=True):
+        clusters.setdefault(one.cluster, []).append(gap)
+        envs.setdefault(one.env, []).append((one.first, one.second))
+    values = list(clusters.values())
+    bounds = [one.most for one in played]
+    most = None if None in bounds else max(bound for bound in bounds if bound is not None)
     # Means of several episodes may be binary too. Each pair is one trial, which is conservative.
     is_share = measure == "success" or all(
-        value in (0, 1) for _, *both in sides for own in both for value in own
+        value in (0, 1) for one in played for value in (*one.first, *one.second)
     )
-    binary = alone and is_share and all(gap in (-1, 0, 1) for gap in gaps)
+    most = 1.0 if is_share else most
+    binary = len(values) == len(gaps) and is_share and all(gap in (-1, 0, 1) for gap in gaps)
     if binary:
-        estimate = paired.binary_difference(gaps, options.confidence)
+        estimate, p_value = paired.binary_difference(gaps, options.confidence)
     else:
-        most = 1.0 if is_share else math.inf
-        estimate = paired.mean_difference(list(clusters.values()), options.confidence, most)
-    test, p_value = _test(
-        [round(sum(own), 12) for own in clusters.values()], options.seed, binary=binary
-    )
-    deviation = paired.standard_deviation(list(clusters.values()), binary=binary)
+        estimate, p_value = paired.mean_difference(values, options.confidence, most)
+    deviation = paired.standard_deviation(values, binary=binary)
     detectable, required = None, None
     if deviation is not None:
-        wanted = (options.power, options.confidence)
-        detectable = paired.detectable_difference(len(clusters), deviation, *wanted)
-        required = paired.required_pairs(options.difference, deviation, *wanted)
+        bound = paired.bound_of(values, most)
+        detectable = paired.detectable_difference(
+            len(values), deviation, options.power, options.confidence, most=bound, binary=binary
+        )
+        required = paired.required_pairs(
+            options.difference,
+            deviation,
+            options.power,
+            options.confidence,
+            most=bound,
+            binary=binary,
+        )
     return Comparison(
         first=pairing.first.name,
         second=pairing.second.name,
         name=name,
         measure=measure,
         pairs=len(gaps),
-        first_mean=sum(ours for ours, _ in means) / len(means),
-        second_mean=sum(theirs for _, theirs in means) / len(means),
+        first_mean=fmean([ours for ours, _ in means]),
+        second_mean=fmean([theirs for _, theirs in means]),
         difference=estimate,
-        test=test,
+        test="exact McNemar" if binary else "empirical likelihood",
         p_value=p_value,
         p_corrected=p_value,
         detectable=detectable,
         required=required,
+        half=same_decision(
+            paired.decisions(values, options.confidence, most, binary=binary),
+            len(values),
+            options.seed,
+        ),
+        components=components_of(envs),
     )
-
-
-def _test(gaps: Sequence[float], seed: int, *, binary: bool) -> tuple[str, float]:
-    if binary:
-        better, worse = sum(gap > 0 for gap in gaps), sum(gap < 0 for gap in gaps)
-        return "exact McNemar", paired.mcnemar_exact(better, worse)
-    p_value, is_exact = paired.sign_flip_test(gaps, seed)
-    return f"{'exact' if is_exact else 'drawn'} sign flips", p_value

@@ -68,7 +68,7 @@ _ROOM_FOR_BARS = 140
     help="The power with which to detect it.",
 )
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, help="Seed of tests that draw at random."
+    "--seed", type=click.IntRange(0), default=0, help="Seed of the random halves of the tasks."
 )
 @format_option("table", "json", "csv", "md")
 def command(
@@ -98,7 +98,8 @@ def command(
         click.echo(_csv(found))
     elif form == "md":
         click.echo(markdown_of(_cells(found)))
-        click.echo("\n" + "\n".join(f"- {line}" for line in verdicts(pairings, found, options)))
+        said = [*verdicts(pairings, found, options), *designs(found)]
+        click.echo("\n" + "\n".join(f"- {line}" for line in said))
     else:
         _print(pairings, found, options)
 
@@ -130,9 +131,10 @@ def _csv(found: Sequence[Comparison]) -> str:
     rows = []
     for one in found:
         fields = one.to_dict()
-        estimate = fields.pop("difference")
+        estimate, variances = fields.pop("difference"), one.components
         ends = {"difference": estimate["value"], "low": estimate["low"], "high": estimate["high"]}
-        rows.append(fields | ends)
+        del fields["components"]
+        rows.append(fields | ends | {f"variance.{name}": v for name, v in vars(variances).items()})
     writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
@@ -156,7 +158,7 @@ def _print(pairings: Sequence[Pairing], found: Sequence[Comparison], options: Op
     ]
     print_table(console, ([*shown, "p (Holm)", *([""] if with_bars else [])], rows))
     console.print()
-    for line in verdicts(pairings, found, options):
+    for line in [*verdicts(pairings, found, options), *designs(found)]:
         print_line(console, line)
     for line in _notes(pairings, found):
         print_line(console, line, "dim")
@@ -164,7 +166,7 @@ def _print(pairings: Sequence[Pairing], found: Sequence[Comparison], options: Op
 
 def _cells(found: Sequence[Comparison]) -> Cells:
     headings = ["first", "second", "tasks", "measure", "pairs", "first is", "second is"]
-    headings += ["difference", "p", "p (Holm)", "test", "detectable"]
+    headings += ["difference", "p", "p (Holm)", "test", "detectable", "half"]
     return headings, [
         [
             one.first,
@@ -179,6 +181,7 @@ def _cells(found: Sequence[Comparison]) -> Cells:
             _p(one.p_corrected),
             one.test,
             "-" if one.detectable is None else _value(one, one.detectable),
+            "-" if one.half is None else f"{one.half:.0%}",
         ]
         for one in found
     ]
@@ -275,6 +278,46 @@ def _verdict(one: Comparison, options: Options) -> str:
         f"{line} With {one.pairs} pairs, a difference of {seen}{points} is detected with a power "
         f"of {options.power:.0%}; {one.required:,} pairs are needed to detect {asked}."
     )
+
+
+def designs(found: Sequence[Comparison]) -> list[str]:
+    """Return lines about the design of each comparison of all tasks, in its first measure.
+
+    They say what half of the tasks would have shown, and where the differences vary.
+    """
+    lines = []
+    seen = set()
+    for one in found:
+        pair = (one.first, one.second)
+        if pair not in seen:
+            seen.add(pair)
+            lines += _half(one) + _components(one)
+    return lines
+
+
+def _half(one: Comparison) -> list[str]:
+    if one.half is None:
+        return []
+    names = f"{one.second} and {one.first}"
+    return [f"{one.half:.0%} of random halves of the tasks lead to the same decision on {names}."]
+
+
+def _components(one: Comparison) -> list[str]:
+    """Return a line if tasks have several samples: with one, nothing is known of more."""
+    parts, samples = one.components, max(2, round(one.components.per_task))
+    worth = parts.worth(samples)
+    if parts.tasks is None or parts.samples is None or worth is None:
+        return []
+    shares = {"tasks": parts.tasks, "samples of a task": parts.samples}
+    if parts.environments is not None:
+        shares = {"environments": parts.environments, **shares}
+    whole = sum(shares.values())
+    said = ", ".join(f"{value / whole:.0%} between {name}" for name, value in shares.items())
+    lines = (
+        f"Variance of the difference in {one.measure}: {said} (ICC {parts.icc:.2f}).",
+        f"{samples} samples of a task say as much as {worth:.1f} tasks with one sample.",
+    )
+    return [" ".join(lines)]
 
 
 def _named(candidate: Candidate, tasks: Sequence[Task]) -> str:

@@ -35,7 +35,7 @@ class Figures:
     Args:
         episodes: Number of episodes.
         tasks: Number of different tasks: questions or, without ids of tasks, start states.
-        mean_return: Mean return, with a standard error clustered by task.
+        mean_return: Mean return, in the range of the environment's returns.
         success: Success rate, in [0, 1]; None if no environment defines success.
         success_without_errors: Success rate of the episodes without an error.
         pass_at: pass@k by k: mean over the tasks with at least k episodes, which are at least half
@@ -138,7 +138,7 @@ def figures_of(episodes: Sequence[EpisodeRecord], confidence: float = 0.95) -> F
     return Figures(
         episodes=len(episodes),
         tasks=len(tasks_of(episodes)),
-        mean_return=mean_estimate(list(returns.values()), confidence),
+        mean_return=mean_estimate(list(returns.values()), confidence, _ends(episodes)),
         success=proportion_estimate(list(successes.values()), confidence) if judged else None,
         success_without_errors=sum(sound) / len(sound) if sound else None,
         pass_at=at,
@@ -191,6 +191,16 @@ def _values(pairs: Iterable[tuple[Hashable, float]]) -> Values:
 
 def _returns(episodes: Iterable[EpisodeRecord]) -> Values:
     return _values((one.cluster, one.episode_return) for one in episodes)
+
+
+def _ends(episodes: Iterable[EpisodeRecord]) -> tuple[float, float] | None:
+    """Return the smallest and the largest return of the environments; None if one is unknown."""
+    known: list[tuple[float, float]] = []
+    for found in {one.return_range for one in episodes}:
+        if found is None:
+            return None
+        known.append(found)
+    return min(low for low, _ in known), max(high for _, high in known)
 
 
 def _successes(episodes: Iterable[EpisodeRecord]) -> Values:

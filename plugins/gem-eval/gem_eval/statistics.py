@@ -1,7 +1,7 @@
 """Estimates with intervals. Episodes of one task belong together: a task is a cluster.
 
-Every interval is two-sided. With one episode per task, a mean has the textbook interval. With
-several, the standard error is robust to the correlation between episodes of one task.
+Every interval is two-sided and lies in the range of the values. A rate has Wilson's interval, any
+other mean that of ``gem_eval.likelihood``; both count tasks, not episodes.
 
 The tasks are regarded as drawn from a larger population, and the intervals are those of its mean:
 they say what to expect of further tasks like these (E. Miller (2024), "Adding Error Bars to Evals",
@@ -29,6 +29,9 @@ __all__ = [
     "wilson",
     "z_quantile",
 ]
+
+_CLOSE = 1e-9
+"""Values that are this close are equal: the rest is rounding."""
 
 Clusters = Sequence[Sequence[float]]
 """Values of episodes, grouped by task. No cluster is empty."""
@@ -92,24 +95,43 @@ def cluster_mean(clusters: Clusters) -> tuple[float, float | None]:
     return mean, math.sqrt(groups / (groups - 1) * squares) / count
 
 
-def mean_estimate(clusters: Clusters, confidence: float = 0.95) -> Estimate:
-    """Estimate a mean: Student's t with one degree of freedom less than the number of clusters.
+def mean_estimate(
+    clusters: Clusters, confidence: float = 0.95, ends: tuple[float, float] | None = None
+) -> Estimate:
+    """Estimate a mean, with the interval of ``gem_eval.likelihood.MeanLikelihood``.
 
-    If every value is 0 or 1 the mean is a proportion, and has the interval of one: the interval of
-    Student's t covers the mean of few values of this kind much too rarely (L. D. Brown, T. T. Cai
-    and A. DasGupta (2001), Statistical Science 16, 101-133).
+    If every value is 0 or 1 and none can be anything else, the mean is a proportion, and has the
+    interval of one.
 
     Args:
         clusters: The values; at least one.
         confidence: In (0, 1).
+        ends: The smallest and the largest possible value; None if they are unknown. The range is
+            then taken to be twice as wide as that of the values, around it, and the interval of
+            equal values is unknown. This is also done if a value is outside of the range.
     """
-    if all(value in (0, 1) for cluster in clusters for value in cluster):
+    values = [value for cluster in clusters for value in cluster]
+    if ends in (None, (0, 1)) and all(value in (0, 1) for value in values):
         return proportion_estimate(clusters, confidence)
     mean, se = cluster_mean(clusters)
-    if se is None:
-        return Estimate(mean, None, None, None, len(clusters))
-    half = t_quantile(confidence, len(clusters) - 1) * se if se else 0.0
-    return Estimate(mean, mean - half, mean + half, se, len(clusters))
+    around = _ends_around(values, ends)
+    if se is None or around is None:
+        return Estimate(mean, None, None, se, len(clusters))
+    from gem_eval.likelihood import MeanLikelihood  # noqa: PLC0415 - imports numpy and scipy
+
+    found = MeanLikelihood.of(clusters, around)
+    return Estimate(found.mean, *found.interval(confidence), se, len(clusters))
+
+
+def _ends_around(
+    values: Sequence[float], known: tuple[float, float] | None
+) -> tuple[float, float] | None:
+    """Return the range of values; None if it is unknown and all of them are equal."""
+    low, high = min(values), max(values)
+    if known is not None and known[0] - _CLOSE <= low and high <= known[1] + _CLOSE:
+        return min(low, known[0]), max(high, known[1])
+    span = high - low
+    return (low - span / 2, high + span / 2) if span > _CLOSE else None
 
 
 def proportion_estimate(

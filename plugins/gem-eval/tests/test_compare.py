@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from gem_core.console import Terminal
 from gem_core.errors import ConfigError
 from gem_eval.compare import Options, candidates_of, compare
 from gem_eval.compare_command import verdicts
+from gem_eval.design import components_of
 from gem_eval.tables import print_table
 
 
@@ -49,7 +51,7 @@ def test_episodes_of_a_task_are_averaged_before_they_are_paired(trajectory, writ
     _, (success, _) = compare(candidates_of([str(path) for path in paths]), Options())
     assert success.pairs == 3
     assert success.difference.value == pytest.approx((1 + 0 - 0.5) / 3)
-    assert success.test == "exact sign flips"
+    assert success.test == "empirical likelihood"
 
 
 @pytest.mark.slow
@@ -116,6 +118,71 @@ def test_a_verdict_names_the_required_number_of_pairs(trajectory, write):
     better = write("better", outcomes(trajectory, [1] * 20))
     pairings, found = compare(candidates_of([str(first), str(better)]), Options())
     assert verdicts(pairings, found, Options())[0].startswith("better is better than first")
+
+
+@pytest.mark.slow
+def test_a_comparison_says_where_differences_vary_and_what_half_would_have_shown(
+    trajectory, write, ok
+):
+    """Tasks that are all hard or all easy, without noise: further samples say nothing new."""
+
+    def run(name, wins):
+        return write(
+            name,
+            [
+                trajectory(wins(group), group=group, sample=sample, k=4)
+                for group in range(40)
+                for sample in range(4)
+            ],
+        )
+
+    paths = [run("base", lambda group: group % 4 == 0), run("good", lambda group: group % 4 != 1)]
+    plain = json.loads(ok("compare", *paths, "--format", "json"))
+    success = plain["comparisons"][0]
+    assert success["half"] == 1.0
+    assert success["components"]["samples"] == 0
+    assert success["components"]["icc"] == 1
+    assert success["components"]["worth"]["4"] == 1
+    shown = ok("compare", *paths)
+    assert "4 samples of a task say as much as 1.0 tasks with one sample" in shown
+    assert "100% of random halves of the tasks lead to the same decision" in shown
+
+
+def test_variances_are_told_apart():
+    rng = random.Random(0)
+
+    def pair(env):
+        task = rng.gauss(env, 2)
+        return [rng.gauss(0, 1) for _ in range(3)], [rng.gauss(task, 1) for _ in range(5)]
+
+    envs = {}
+    for n in range(60):
+        middle = rng.gauss(0, 3)
+        envs[str(n)] = [pair(middle) for _ in range(30)]
+    found = components_of(envs)
+    assert found.environments == pytest.approx(9, rel=0.5)
+    assert found.tasks == pytest.approx(4, rel=0.2)
+    assert found.samples == pytest.approx(2, rel=0.1)
+    assert found.icc == pytest.approx(2 / 3, rel=0.1)
+    assert found.worth(1) == 1
+    once = components_of({"a": [([0.0], [1.0]), ([0.0], [0.0])]})
+    assert (once.tasks, once.samples, once.icc, once.environments) == (None, None, None, None)
+
+
+@pytest.mark.slow
+def test_the_range_of_returns_bounds_their_difference(trajectory, write):
+    """20 equal returns of one agent and of the other are no proof, whatever else may happen."""
+    rewards = {"first": 0.5, "second": 0.6}
+    paths = [
+        write(
+            name, [trajectory(None, env_id="math:Sample", group=g, reward=one) for g in range(20)]
+        )
+        for name, one in rewards.items()
+    ]
+    _, (returns,) = compare(candidates_of([str(path) for path in paths]), Options(("return",)))
+    assert returns.difference.value == pytest.approx(0.1)
+    assert returns.difference.low < 0
+    assert returns.p_value > 0.05
 
 
 @pytest.mark.slow

@@ -16,19 +16,21 @@ import os
 import re
 import shlex
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from gem_core.errors import ConfigError
 from gem_core.records import json_value
 from gem_rollout.records.provenance import facts, sources
 from gem_rollout.records.redaction import redact, redact_words
-from gem_rollout.records.store import TrajectoryFile, private, read_trajectories
+from gem_rollout.records.store import TrajectoryFile, private, read_records, read_trajectories
 from gem_rollout.records.trajectory import Trajectory
 
 __all__ = ["INFO", "METRICS", "TAGS", "TRAJECTORIES", "Run", "write_json"]
+
+T = TypeVar("T")
 
 INFO, TRAJECTORIES, METRICS = "run.json", "trajectories.jsonl", "metrics.json"
 TAGS = "tags.json"
@@ -241,6 +243,10 @@ class Run:
     def trajectories(self) -> Iterator[Trajectory]:
         """Yield the trajectories one at a time, in the order in which they ended."""
         return read_trajectories(self.trajectories_path)
+
+    def records(self, make: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
+        """Yield what a function makes of the fields of each trajectory, as in ``read_records``."""
+        return read_records(self.trajectories_path, make)
 
     def remove_errors(self) -> None:
         """Remove the episodes that ended with an error from the file, atomically."""

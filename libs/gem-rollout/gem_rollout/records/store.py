@@ -9,15 +9,14 @@ import contextlib
 import json
 import math
 import os
-import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from gem_core.errors import ConfigError
 from gem_core.lifetimes import Lifetime
@@ -35,15 +34,21 @@ __all__ = [
     "is_being_written",
     "private",
     "read_keys",
+    "read_records",
     "read_trajectories",
 ]
+
+T = TypeVar("T")
 
 _OPENINGS = (b'{"version":', b'{"env_id":')
 """The beginnings of lines that this library has written, in this version and before version 1."""
 _TURNS = b'"turns":'
 _LOCK_ATTEMPTS, _LOCK_PAUSE = 3, 0.02
-_LONG_INTEGER = re.compile(rb"\d{20}|-\d{19}")
-"""Integers that may not fit into 64 bits: orjson would read them as floats."""
+_SHAPE = bytes(
+    ord("0") if one in b"0123456789" else ord("-" if one == ord("-") else " ") for one in range(256)
+)
+_LONG, _LONG_NEGATIVE = b"0" * 20, b"-" + b"0" * 19
+"""Integers that may not fit into 64 bits, each digit a 0: orjson would read them as floats."""
 _NUMBERS = frozenset({int, float})
 _NEVER_INFINITE = frozenset({str, int, bool, type(None)})
 
@@ -175,8 +180,24 @@ def read_trajectories(path: str | os.PathLike[str]) -> Iterator[Trajectory]:
         ConfigError: A line is not a trajectory or has a newer version of the format; the message
             has its number.
     """
+    return read_records(path, Trajectory.from_dict)
+
+
+def read_records(
+    path: str | os.PathLike[str], make: Callable[[Mapping[str, Any]], T]
+) -> Iterator[T]:
+    """Yield what a function makes of each line of a file, without a last line that was cut off.
+
+    Args:
+        path: The file.
+        make: Gets the fields of ``Trajectory.to_dict``. It raises a TypeError, ValueError,
+            KeyError or AttributeError if they are not those of a trajectory.
+
+    Raises:
+        ConfigError: As in ``read_trajectories``.
+    """
     for line, where in _lines(path):
-        yield _from_line(line, where)
+        yield _from_line(line, where, make)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +224,12 @@ def read_keys(path: str | os.PathLike[str]) -> Iterator[EpisodeKey]:
 
 def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[bytes, str]]:
     """Yield each complete line, and its place for error messages."""
+    name = str(path)
     with Path(path).open("rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
                 return
-            yield line, f"{path}, line {number},"
+            yield line, f"{name}, line {number},"
 
 
 def _key_of(line: bytes, where: str) -> EpisodeKey:
@@ -217,7 +239,7 @@ def _key_of(line: bytes, where: str) -> EpisodeKey:
     try:
         return _key_in(json_value(head.rstrip(b", ") + b"}"))
     except (ValueError, TypeError, KeyError):
-        return _key_in(_from_line(line, where).to_dict())
+        return _key_in(_from_line(line, where, Trajectory.from_dict).to_dict())
 
 
 def _key_in(fields: Mapping[str, Any]) -> EpisodeKey:
@@ -232,9 +254,9 @@ def _key_in(fields: Mapping[str, Any]) -> EpisodeKey:
     )
 
 
-def _from_line(line: bytes, where: str) -> Trajectory:
+def _from_line(line: bytes, where: str, make: Callable[[Mapping[str, Any]], T]) -> T:
     try:
-        return Trajectory.from_dict(_loads(line))
+        return make(_loads(line))
     except ConfigError as error:
         raise ConfigError(f"{where} cannot be read: {error}.") from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -243,11 +265,14 @@ def _from_line(line: bytes, where: str) -> Trajectory:
 
 def _loads(line: bytes) -> Any:
     """Parse a line: with orjson, four times faster than ``json``, unless that changes a value."""
-    if not _LONG_INTEGER.search(line):
+    shape = line.translate(_SHAPE)  # a regular expression takes ten times as long
+    if _LONG not in shape and _LONG_NEGATIVE not in shape:
         import orjson  # noqa: PLC0415 - only readers and writers of files pay for it
 
-        with contextlib.suppress(ValueError):  # it refuses NaN, infinity and lone surrogates
+        try:
             return orjson.loads(line)
+        except ValueError:  # it refuses NaN, infinity and lone surrogates
+            pass
     return json_value(line)
 
 
