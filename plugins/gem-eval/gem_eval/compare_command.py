@@ -349,6 +349,13 @@ def _notes(pairings: Sequence[Pairing], found: Sequence[Comparison]) -> list[str
                 f"their environments were not the same."
             )
         lines += [f"Configured differently, {names}: {line}" for line in one.config]
+    runs = {one.run.shown_path: one.run for p in pairings for one in (p.first, p.second)}
+    for path, run in runs.items():
+        if (run.info().get("config") or {}).get("until"):
+            lines.append(
+                f"{path} stopped when it was decided (until=decided): p and intervals are those of "
+                f"a fixed number of episodes. What holds is `decision` in its metrics.json."
+            )
     if len({(one.first, one.second) for one in found}) > 1 or any(
         one.name == ALL_TASKS for one in found
     ):

@@ -30,17 +30,20 @@ class Sequence:
         draw: Draws differences of a shape, of which the last axis is the order, with a mean.
         square: The mean square of the differences if their mean is 0.
         aim: The smallest difference that matters.
+        binary: Whether each difference is -1, 0 or 1.
     """
 
     name: str
     draw: Callable[[np.random.Generator, tuple[int, int], float], Values]
     square: float
     aim: float
+    binary: bool = False
 
     @property
     def fixed(self) -> int:
         """The number of pairs with which ``aim`` is found with a power of 0.8."""
-        return required_pairs(self.aim, math.sqrt(self.square - self.aim**2))
+        deviation = math.sqrt(self.square - (0 if self.binary else self.aim**2))
+        return required_pairs(self.aim, deviation, most=1.0, binary=self.binary)
 
 
 def discordant(share: float, samples: int = 1) -> Callable[..., Values]:
@@ -68,10 +71,10 @@ def uniform(width: float) -> Callable[..., Values]:
 
 
 SEQUENCES = [
-    Sequence("success, 30 % of the tasks differ", discordant(0.3), 0.3, 0.05),
-    Sequence("success, 15 % differ", discordant(0.15), 0.15, 0.05),
-    Sequence("success, 50 % differ", discordant(0.5), 0.5, 0.1),
-    Sequence("success, 30 % differ, 3 points", discordant(0.3), 0.3, 0.03),
+    Sequence("success, 30 % of the tasks differ", discordant(0.3), 0.3, 0.05, binary=True),
+    Sequence("success, 15 % differ", discordant(0.15), 0.15, 0.05, binary=True),
+    Sequence("success, 50 % differ", discordant(0.5), 0.5, 0.1, binary=True),
+    Sequence("success, 30 % differ, 3 points", discordant(0.3), 0.3, 0.03, binary=True),
     Sequence("success, 40 % differ, 4 samples", discordant(0.4, 4), 0.1, 0.05),
     Sequence("return, spread over 0.6 of the range", uniform(0.6), 0.12, 0.05),
     Sequence("return, a rare penalty", skewed(0.8, 0.05), 0.8**2 * 0.05 / 0.95, 0.05),

@@ -33,6 +33,7 @@ def test_a_run_stops_once_one_agent_is_better(tmp_path: Path, ok: Callable[..., 
     assert "oracle is better than random: success +" in shown
     played = list(read_trajectories(tmp_path / "run" / "trajectories.jsonl"))
     assert 2 * found["pairs"] <= len(played) < 100
+    assert "stopped when it was decided" in ok("compare", "run", cwd=tmp_path)
     again = ok(*asked, "resume=true", cwd=tmp_path)
     assert again.splitlines()[-4:] == shown.splitlines()[-4:]
     assert len(list(read_trajectories(tmp_path / "run" / "trajectories.jsonl"))) == len(played)

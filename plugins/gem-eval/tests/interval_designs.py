@@ -1,6 +1,6 @@
 """Evaluations whose truth is known: how often intervals cover it, and how often tests are wrong.
 
-``python plugins/gem-eval/tests/designs.py`` prints the table of docs/evaluation.md.
+``python plugins/gem-eval/tests/interval_designs.py`` prints the table of docs/evaluation.md.
 """
 
 import random
