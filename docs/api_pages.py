@@ -94,6 +94,7 @@ PLUGINS = {
         "gem_agents.testing.endpoint_server",
     ),
     "gem_eval": (
+        "gem_eval.anytime",
         "gem_eval.causes",
         "gem_eval.compare",
         "gem_eval.episodes",
@@ -118,7 +119,7 @@ PLUGINS = {
         "gem_train.specs",
         "gem_train.transitions",
     ),
-    "gem_tools": ("gem_tools.mcp", "gem_tools.python"),
+    "gem_tools": ("gem_tools.mcp", "gem_tools.python", "gem_tools.search", "gem_tools.specs"),
     "gem_sandbox": (),
 }
 """Plugins with an API: their ``__all__``, these modules, and whatever they register."""
