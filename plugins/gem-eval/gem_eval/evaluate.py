@@ -320,11 +320,17 @@ def _comparison(
         return None
     known, source = None, ""
     if keys.against is not None:
-        known, first, source = episodes_against(keys.against, job.config)
+        envs = env_parameters(factories)
+        known, first, source = episodes_against(keys.against, job.config, envs)
         agents = [first if first not in agents else f"{source}@{first}", *agents]
     if len(agents) != 2:
         asked = "agent=[A,B], or one agent and against=RUN"
         raise ConfigError(f"until=decided compares two agents: {asked}; got {', '.join(agents)}.")
+    least = keys.samples * (2 if known is None else 1)
+    if keys.budget.episodes is not None and keys.budget.episodes < least:
+        raise ConfigError(
+            f"A pair needs {least} episodes: budget={keys.budget.episodes} is too small."
+        )
     return SequentialComparison(
         {name: width_of(name, factory.spec, keys.measure) for name, factory in factories.items()},
         first=agents[0],
@@ -391,12 +397,14 @@ def _play(
     with Progress(console, tallies, keys.progress, keys.confidence) as progress:
         for part in _parts(cells, keys, comparison, progress):
             for agent in dict.fromkeys(tally.agent for tally in tallies):
-                if spent.reached():
-                    return
                 of_agent = {cell.tally.env_id: cell for cell in cells if cell.tally.agent == agent}
                 missing = [
                     (name, index) for name, index in part if index not in of_agent[name].done
                 ]
+                if not missing:
+                    continue
+                if spent.reached():
+                    return
                 with _rollout(of_agent, missing, keys, spent, workers) as rollout:
                     progress.rollout = rollout
                     for trajectory in rollout:
