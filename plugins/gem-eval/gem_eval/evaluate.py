@@ -192,6 +192,10 @@ class _Spent:
         used = {**self.used, "seconds": time.monotonic() - self.started}
         return {name: max(0.0, limit - used[name]) for name, limit in self.limits.items()}
 
+    def counts(self) -> bool:
+        """Return whether a limit will be reached: the agents report tokens and cost, or not."""
+        return any(self.used.get(name, 1.0) for name in self.limits)
+
     def reached(self) -> str:
         """Return the name of a limit that is reached, or an empty text."""
         return self.ended_by or next((name for name, left in self.left().items() if not left), "")
@@ -395,7 +399,7 @@ def _play(
     """Play the missing episodes: one agent after the other, each in all environments together."""
     tallies, warned = [cell.tally for cell in cells], set[str]()
     with Progress(console, tallies, keys.progress, keys.confidence) as progress:
-        for part in _parts(cells, keys, comparison, progress):
+        for part in _parts(cells, keys, comparison, progress, spent):
             for agent in dict.fromkeys(tally.agent for tally in tallies):
                 of_agent = {cell.tally.env_id: cell for cell in cells if cell.tally.agent == agent}
                 missing = [
@@ -444,6 +448,7 @@ def _parts(
     keys: EvalKeys,
     comparison: SequentialComparison | None,
     progress: Progress,
+    spent: _Spent,
 ) -> Iterator[list[tuple[str, int]]]:
     """Yield the episodes, as pairs of an environment and an index, that each agent plays next."""
     if comparison is None:
@@ -457,6 +462,11 @@ def _parts(
         yield part
         comparison.take()
         progress.say(comparison.outcome().line())
+        if not spent.counts():
+            comparison.reason = (
+                f"No agent reports what budget limits ({', '.join(spent.limits)}): add a number of "
+                f"episodes."
+            )
 
 
 def _in_turn(envs: Sequence[str], total: int, samples: int) -> Iterator[tuple[str, int]]:

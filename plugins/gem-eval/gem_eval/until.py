@@ -200,8 +200,8 @@ class SequentialComparison:
     source: str = ""
     reason: str = field(default="", init=False)
     """Why no more pairs can be played; empty while there may be more."""
-    _other_openings: int = field(default=0, init=False)
-    _with_errors: int = field(default=0, init=False)
+    _other_openings: list[bool] = field(default_factory=list, init=False)  # of each pair
+    _with_errors: list[bool] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self._sequence = PairedSequence(
@@ -284,9 +284,9 @@ class SequentialComparison:
                 return
             if not self._is_new(second[0], group):
                 return
-            faults = [one for one in (*first, *second) if one.failure is not None]
-            self._with_errors += bool(faults)
-            self._other_openings += not faults and first[0].opening != second[0].opening
+            failed = any(one.failure is not None for one in (*first, *second))
+            self._with_errors.append(failed)
+            self._other_openings.append(not failed and first[0].opening != second[0].opening)
             gap = self._mean(second) - self._mean(first)
             gap = round(gap, 12)  # so that 0.1 + 0.2 - 0.3 is 0
             if abs(gap) > self.widths[group[0]]:
@@ -338,6 +338,6 @@ class SequentialComparison:
             decision=decision,
             reason="" if decision.verdict != "undecided" else self.reason,
             pairs_by_env=dict(Counter(draw.env_id for draw in draws)),
-            other_openings=self._other_openings,
-            with_errors=self._with_errors,
+            other_openings=sum(self._other_openings[: decision.pairs]),
+            with_errors=sum(self._with_errors[: decision.pairs]),
         )

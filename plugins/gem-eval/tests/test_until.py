@@ -108,6 +108,12 @@ def test_it_ends_when_all_tasks_were_played(tmp_path: Path, ok: Callable[..., st
     assert decision(tmp_path / "run")["pairs"] == 2
 
 
+def test_a_budget_that_nothing_uses_up_ends_the_run(tmp_path: Path, ok: Callable[..., str]) -> None:
+    shown = ok("eval", GUESS, *TWINS, "until=decided", "budget={cost: 1}", "out=x", cwd=tmp_path)
+    assert "No agent reports what budget limits (cost): add a number of episodes." in shown
+    assert decision(tmp_path / "x")["pairs"] == 16
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
