@@ -76,8 +76,8 @@ class BudgetKeys(pydantic.BaseModel):
     @pydantic.model_validator(mode="before")
     @classmethod
     def _from_number(cls, value: Any) -> Any:
-        """Take a number alone, as in ``budget=500``, as that of the episodes."""
-        return {"episodes": value} if isinstance(value, int) else value
+        """Take a number alone, as in ``budget=500``, as that of the episodes; null as no limit."""
+        return {"episodes": value} if isinstance(value, int) else value or {}
 
 
 class EvalKeys(RunKeys):

@@ -117,6 +117,7 @@ def test_a_budget_that_nothing_uses_up_ends_the_run(tmp_path: Path, ok: Callable
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["agent=[random,oracle]", "budget=null"], "until=decided needs a budget"),
         (["agent=[random,oracle]"], "until=decided needs a budget, such as budget=2000"),
         (["agent=random", "budget=10"], "compares two agents"),
         (["agent=[random,oracle,silent]", "budget=10"], "compares two agents"),
