@@ -121,10 +121,6 @@ class EvalKeys(RunKeys):
             raise ValueError(
                 "until=decided needs a budget, such as budget=2000: the most episodes to play."
             )
-        if self.episodes != type(self).model_fields["episodes"].default:
-            raise ValueError(
-                "until=decided plays as many tasks as are needed: give a budget, not episodes."
-            )
         return self
 
 
@@ -317,7 +313,8 @@ def _comparison(
     """Return the sequential comparison that is asked for; None without one.
 
     Raises:
-        ConfigError: There are not two agents to compare, or the range of returns is unknown.
+        ConfigError: There are not two agents to compare, the range of returns is unknown, or the
+            budget is too small for a pair.
     """
     keys = job.keys
     if keys.until is None:
@@ -335,6 +332,9 @@ def _comparison(
         raise ConfigError(
             f"A pair needs {least} episodes: budget={keys.budget.episodes} is too small."
         )
+    if "episodes" in (word.partition("=")[0] for word in job.words):
+        line = f"episodes={keys.episodes} does not count: until=decided plays up to the budget."
+        print_line(console_for(stderr=True), line, "yellow")
     return SequentialComparison(
         {name: width_of(name, factory.spec, keys.measure) for name, factory in factories.items()},
         first=agents[0],

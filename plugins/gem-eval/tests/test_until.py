@@ -108,6 +108,18 @@ def test_it_ends_when_all_tasks_were_played(tmp_path: Path, ok: Callable[..., st
     assert decision(tmp_path / "run")["pairs"] == 2
 
 
+def test_the_number_of_episodes_does_not_count(
+    tmp_path: Path, ok: Callable[..., str], gem: Callable[..., Any]
+) -> None:
+    ok("eval", GUESS, "agent=[random,oracle]", "episodes=3", "out=fixed", cwd=tmp_path)
+    again = ["--again", "fixed", "until=decided", "budget=200", "out=run"]
+    assert "oracle is better than random" in ok("eval", *again, cwd=tmp_path)
+    asked = ["suite=games", "agent=[random,oracle]", "until=decided", "budget=8", "out=suite"]
+    done = gem("eval", *asked, "episodes=3", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "episodes=3 does not count: until=decided plays up to the budget." in done.stderr
+
+
 def test_a_budget_that_nothing_uses_up_ends_the_run(tmp_path: Path, ok: Callable[..., str]) -> None:
     shown = ok("eval", GUESS, *TWINS, "until=decided", "budget={cost: 1}", "out=x", cwd=tmp_path)
     assert "No agent reports what budget limits (cost): add a number of episodes." in shown
@@ -121,7 +133,6 @@ def test_a_budget_that_nothing_uses_up_ends_the_run(tmp_path: Path, ok: Callable
         (["agent=[random,oracle]"], "until=decided needs a budget, such as budget=2000"),
         (["agent=random", "budget=10"], "compares two agents"),
         (["agent=[random,oracle,silent]", "budget=10"], "compares two agents"),
-        (["agent=[random,oracle]", "budget=10", "episodes=30"], "give a budget, not episodes"),
         (["agent=oracle", "budget=10", "against=nothing"], "nothing"),
         (["agent=[random,oracle]", "budget=3", "samples=2"], "A pair needs 4 episodes"),
     ],
