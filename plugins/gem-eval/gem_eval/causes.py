@@ -93,8 +93,9 @@ def _calls(infos: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
     if calls:
         return len(calls), sum(not call.get("ok") for call in calls)
     last = infos[-1] if infos else {}
-    made, succeeded = (last.get(f"tool_{name}_counter") or 0 for name in ("use", "success"))
-    return int(made), int(made - succeeded)
+    counts = [last.get(f"tool_{name}_counter") for name in ("use", "success")]
+    made, succeeded = (one if isinstance(one, int) else 0 for one in counts)
+    return made, made - succeeded
 
 
 class Rule(NamedTuple):
@@ -119,7 +120,7 @@ def _has_error(ending: Ending) -> bool:
 
 def _is_context(ending: Ending) -> bool:
     kind = (ending.error or {}).get("type")
-    return kind in _CONTEXT_ERRORS or ending.info.get("truncated_by") in _CONTEXT_LIMITS
+    return kind in _CONTEXT_ERRORS or str(ending.info.get("truncated_by")) in _CONTEXT_LIMITS
 
 
 def _shown_error(ending: Ending) -> str:

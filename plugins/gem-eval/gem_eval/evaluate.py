@@ -76,8 +76,8 @@ class BudgetKeys(pydantic.BaseModel):
     @pydantic.model_validator(mode="before")
     @classmethod
     def _from_number(cls, value: Any) -> Any:
-        """Take a number alone, as in ``budget=500``, as that of the episodes."""
-        return {"episodes": value} if isinstance(value, int) else value
+        """Take a number alone, as in ``budget=500``, as that of the episodes; null as no limit."""
+        return {"episodes": value} if isinstance(value, int) else value or {}
 
 
 class EvalKeys(RunKeys):
@@ -120,10 +120,6 @@ class EvalKeys(RunKeys):
         if not self.budget.model_dump(exclude_none=True):
             raise ValueError(
                 "until=decided needs a budget, such as budget=2000: the most episodes to play."
-            )
-        if self.episodes != type(self).model_fields["episodes"].default:
-            raise ValueError(
-                "until=decided plays as many tasks as are needed: give a budget, not episodes."
             )
         return self
 
@@ -191,6 +187,10 @@ class _Spent:
         """Return the rest of each limit, 0 or more."""
         used = {**self.used, "seconds": time.monotonic() - self.started}
         return {name: max(0.0, limit - used[name]) for name, limit in self.limits.items()}
+
+    def counts(self) -> bool:
+        """Return whether a limit will be reached: the agents report tokens and cost, or not."""
+        return any(self.used.get(name, 1.0) for name in self.limits)
 
     def reached(self) -> str:
         """Return the name of a limit that is reached, or an empty text."""
@@ -313,18 +313,28 @@ def _comparison(
     """Return the sequential comparison that is asked for; None without one.
 
     Raises:
-        ConfigError: There are not two agents to compare, or the range of returns is unknown.
+        ConfigError: There are not two agents to compare, the range of returns is unknown, or the
+            budget is too small for a pair.
     """
     keys = job.keys
     if keys.until is None:
         return None
     known, source = None, ""
     if keys.against is not None:
-        known, first, source = episodes_against(keys.against, job.config)
+        envs = env_parameters(factories)
+        known, first, source = episodes_against(keys.against, job.config, envs)
         agents = [first if first not in agents else f"{source}@{first}", *agents]
     if len(agents) != 2:
         asked = "agent=[A,B], or one agent and against=RUN"
         raise ConfigError(f"until=decided compares two agents: {asked}; got {', '.join(agents)}.")
+    least = keys.samples * (2 if known is None else 1)
+    if keys.budget.episodes is not None and keys.budget.episodes < least:
+        raise ConfigError(
+            f"A pair needs {least} episodes: budget={keys.budget.episodes} is too small."
+        )
+    if "episodes" in (word.partition("=")[0] for word in job.words):
+        line = f"episodes={keys.episodes} does not count: until=decided plays up to the budget."
+        print_line(console_for(stderr=True), line, "yellow")
     return SequentialComparison(
         {name: width_of(name, factory.spec, keys.measure) for name, factory in factories.items()},
         first=agents[0],
@@ -389,14 +399,16 @@ def _play(
     """Play the missing episodes: one agent after the other, each in all environments together."""
     tallies, warned = [cell.tally for cell in cells], set[str]()
     with Progress(console, tallies, keys.progress, keys.confidence) as progress:
-        for part in _parts(cells, keys, comparison, progress):
+        for part in _parts(cells, keys, comparison, progress, spent):
             for agent in dict.fromkeys(tally.agent for tally in tallies):
-                if spent.reached():
-                    return
                 of_agent = {cell.tally.env_id: cell for cell in cells if cell.tally.agent == agent}
                 missing = [
                     (name, index) for name, index in part if index not in of_agent[name].done
                 ]
+                if not missing:
+                    continue
+                if spent.reached():
+                    return
                 with _rollout(of_agent, missing, keys, spent, workers) as rollout:
                     progress.rollout = rollout
                     for trajectory in rollout:
@@ -436,6 +448,7 @@ def _parts(
     keys: EvalKeys,
     comparison: SequentialComparison | None,
     progress: Progress,
+    spent: _Spent,
 ) -> Iterator[list[tuple[str, int]]]:
     """Yield the episodes, as pairs of an environment and an index, that each agent plays next."""
     if comparison is None:
@@ -449,6 +462,11 @@ def _parts(
         yield part
         comparison.take()
         progress.say(comparison.outcome().line())
+        if not spent.counts():
+            comparison.reason = (
+                f"No agent reports what budget limits ({', '.join(spent.limits)}): add a number of "
+                f"episodes."
+            )
 
 
 def _in_turn(envs: Sequence[str], total: int, samples: int) -> Iterator[tuple[str, int]]:

@@ -56,17 +56,18 @@ def width_of(name: str, spec: EnvSpec, measure: Measure) -> float:
 
 
 def episodes_against(
-    argument: str, config: Mapping[str, Any]
+    argument: str, config: Mapping[str, Any], envs: Mapping[str, Any]
 ) -> tuple[list[EpisodeRecord], str, str]:
     """Return the episodes to compare with, the name of their agent, and of their run.
 
     Args:
         argument: ``RUN`` or ``RUN@AGENT``.
         config: The configuration of the new run, which must have the same tasks.
+        envs: The id and the parameters of each of its environments, by name.
 
     Raises:
         ConfigError: There is no such run, it has several agents and none was named, or its
-            environments were configured differently.
+            environments are others or were configured differently.
     """
     run, agent = run_and_agent(argument)
     episodes = with_task_ids(map(EpisodeRecord.of, run.trajectories()))
@@ -78,13 +79,22 @@ def episodes_against(
             f"against={argument} needs one agent of {run.shown_path}, as in "
             f"against={run.shown_path}@AGENT. It has: {', '.join(agents) or 'no episodes'}."
         )
-    old = run.info().get("config") or {}
+    episodes = [one for one in episodes if one.agent == agent]
+    info = run.info()
+    old, parameters = info.get("config") or {}, info.get("parameters") or {}
     lines = [line for key in _SAME for line in differences(key, old.get(key), config.get(key))]
+    if not lines:  # those of env=ID are among them
+        for name in set(envs) & set(parameters):
+            lines += differences(name, parameters[name], envs[name])
     if lines:
         raise ConfigError(
             "\n  ".join([f"{run.shown_path} has other tasks (there -> here):", *lines])
         )
-    return [one for one in episodes if one.agent == agent], agent, run.shown_path
+    if absent := set(envs) - {one.env_id for one in episodes}:
+        raise ConfigError(
+            f"{run.shown_path} has no episodes of {agent} in {', '.join(sorted(absent))}."
+        )
+    return episodes, agent, run.shown_path
 
 
 @dataclass
@@ -100,6 +110,7 @@ class Outcome:
         reason: Why no more pairs are played; empty after a verdict.
         pairs_by_env: The pairs of each environment behind the decision.
         other_openings: Pairs whose first observations differ.
+        with_errors: Pairs with an episode that an error ended.
     """
 
     first: str
@@ -110,6 +121,7 @@ class Outcome:
     reason: str
     pairs_by_env: dict[str, int]
     other_openings: int
+    with_errors: int
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain data, those of the decision among them."""
@@ -133,6 +145,11 @@ class Outcome:
     def notes(self) -> list[str]:
         """Return what a reader of the table and of the sentence has to know."""
         lines = [_AT_ANY_TIME]
+        if self.with_errors:
+            lines.append(
+                f"{self.with_errors} pairs have an episode that an error ended. It counts as a "
+                f"failure of its agent, with the return that it had."
+            )
         if self.other_openings:
             lines.append(
                 f"{self.other_openings} pairs begin with different observations: the environments "
@@ -183,7 +200,8 @@ class SequentialComparison:
     source: str = ""
     reason: str = field(default="", init=False)
     """Why no more pairs can be played; empty while there may be more."""
-    _other_openings: int = field(default=0, init=False)
+    _other_openings: list[bool] = field(default_factory=list, init=False)  # of each pair
+    _with_errors: list[bool] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self._sequence = PairedSequence(
@@ -266,9 +284,18 @@ class SequentialComparison:
                 return
             if not self._is_new(second[0], group):
                 return
-            self._other_openings += first[0].opening != second[0].opening
+            failed = any(one.failure is not None for one in (*first, *second))
+            self._with_errors.append(failed)
+            self._other_openings.append(not failed and first[0].opening != second[0].opening)
             gap = self._mean(second) - self._mean(first)
-            self._sequence.add(round(gap, 12))  # so that 0.1 + 0.2 - 0.3 is 0
+            gap = round(gap, 12)  # so that 0.1 + 0.2 - 0.3 is 0
+            if abs(gap) > self.widths[group[0]]:
+                raise ConfigError(
+                    f"Returns of {group[0]} differ by {abs(gap):g}, more than the "
+                    f"{self.widths[group[0]]:g} that its return_range allows, as with rewards for "
+                    f"calls of tools: compare measure=success."
+                )
+            self._sequence.add(gap)
             self._pending.pop(0)
 
     def _is_new(self, episode: EpisodeRecord, group: Group) -> bool:
@@ -288,12 +315,12 @@ class SequentialComparison:
     def _value(self, episode: EpisodeRecord) -> float:
         if self.measure == "return":
             return episode.episode_return
-        if episode.success is None:
+        if episode.success is None and episode.failure is None:
             raise ConfigError(
                 f"{episode.env_id} does not say whether an episode succeeded: compare "
                 f"measure=return."
             )
-        return float(episode.success)
+        return float(bool(episode.success))
 
     def decision(self) -> Decision:
         """Return what is known so far."""
@@ -311,5 +338,6 @@ class SequentialComparison:
             decision=decision,
             reason="" if decision.verdict != "undecided" else self.reason,
             pairs_by_env=dict(Counter(draw.env_id for draw in draws)),
-            other_openings=self._other_openings,
+            other_openings=sum(self._other_openings[: decision.pairs]),
+            with_errors=sum(self._with_errors[: decision.pairs]),
         )

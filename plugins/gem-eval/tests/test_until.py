@@ -53,6 +53,10 @@ def test_a_run_that_was_cut_off_ends_as_one_that_was_not(
     whole, parts = decision(tmp_path / "whole"), decision(tmp_path / "parts")
     assert whole == parts
     assert whole["verdict"] == "equivalent"
+    ok(*asked, "budget=90", "out=parts", "resume=true", cwd=tmp_path)
+    assert decision(tmp_path / "parts")["pairs"] == 45  # those that the budget pays for
+    ok(*asked, "budget={tokens: 1, turns: 1}", "out=parts", "resume=true", cwd=tmp_path)
+    assert decision(tmp_path / "parts") == whole  # which needs no further episode
     assert set(whole["pairs_by_env"]) == {GUESS, "game:Hangman-v0-easy"}
 
 
@@ -73,6 +77,25 @@ def test_against_compares_with_the_episodes_of_a_run(
     assert other.returncode == 1
     assert "env.max_turns: 4 -> 9" in other.stderr
     assert "seed: 0 -> 1" in other.stderr
+    listed = ["+env@envs.own=game/GuessTheNumber-v0-easy", "until=decided", "budget=500", "out=x"]
+    other = gem("eval", *listed, "agent=oracle", "against=base", cwd=tmp_path)
+    assert "base has other tasks" in other.stderr
+    ok("eval", *listed[:1], "agent=random", "out=own", cwd=tmp_path)
+    changed = ["envs.own.max_turns=9", "against=own"]
+    other = gem("eval", *listed, *changed, "agent=oracle", cwd=tmp_path)
+    assert "own.max_turns: 4 -> 9" in other.stderr
+    assert not (tmp_path / "x").exists()
+
+
+def test_against_needs_episodes_in_every_environment(
+    tmp_path: Path, ok: Callable[..., str], gem: Callable[..., Any]
+) -> None:
+    one, both = f"envs=[{GUESS}]", f"envs=[{GUESS},math:Sample]"
+    ok("eval", one, "agent=random", "out=base", cwd=tmp_path)
+    asked = ["until=decided", "against=base", "budget=500", "out=x", "agent=oracle"]
+    other = gem("eval", both, *asked, cwd=tmp_path)
+    assert other.returncode == 1
+    assert "base has no episodes of random in math:Sample." in other.stderr
     assert not (tmp_path / "x").exists()
 
 
@@ -85,14 +108,33 @@ def test_it_ends_when_all_tasks_were_played(tmp_path: Path, ok: Callable[..., st
     assert decision(tmp_path / "run")["pairs"] == 2
 
 
+def test_the_number_of_episodes_does_not_count(
+    tmp_path: Path, ok: Callable[..., str], gem: Callable[..., Any]
+) -> None:
+    ok("eval", GUESS, "agent=[random,oracle]", "episodes=3", "out=fixed", cwd=tmp_path)
+    again = ["--again", "fixed", "until=decided", "budget=200", "out=run"]
+    assert "oracle is better than random" in ok("eval", *again, cwd=tmp_path)
+    asked = ["suite=games", "agent=[random,oracle]", "until=decided", "budget=8", "out=suite"]
+    done = gem("eval", *asked, "episodes=3", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "episodes=3 does not count: until=decided plays up to the budget." in done.stderr
+
+
+def test_a_budget_that_nothing_uses_up_ends_the_run(tmp_path: Path, ok: Callable[..., str]) -> None:
+    shown = ok("eval", GUESS, *TWINS, "until=decided", "budget={cost: 1}", "out=x", cwd=tmp_path)
+    assert "No agent reports what budget limits (cost): add a number of episodes." in shown
+    assert decision(tmp_path / "x")["pairs"] == 16
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["agent=[random,oracle]", "budget=null"], "until=decided needs a budget"),
         (["agent=[random,oracle]"], "until=decided needs a budget, such as budget=2000"),
         (["agent=random", "budget=10"], "compares two agents"),
         (["agent=[random,oracle,silent]", "budget=10"], "compares two agents"),
-        (["agent=[random,oracle]", "budget=10", "episodes=30"], "give a budget, not episodes"),
         (["agent=oracle", "budget=10", "against=nothing"], "nothing"),
+        (["agent=[random,oracle]", "budget=3", "samples=2"], "A pair needs 4 episodes"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(
@@ -122,9 +164,8 @@ def test_returns_outside_of_their_range_are_an_error(episode: Callable[..., Any]
     one.block(100, 1)
     one.add(episode(env_id="a", agent="one", reward=0.0))
     one.add(episode(env_id="a", agent="two", reward=3.0))
-    one.take()
-    with pytest.raises(ConfigError, match="above 1"):
-        one.decision()
+    with pytest.raises(ConfigError, match="Returns of a differ by 3, more than the 1"):
+        one.take()
 
 
 def test_an_environment_without_success_is_an_error(episode: Callable[..., Any]) -> None:
@@ -134,6 +175,21 @@ def test_an_environment_without_success_is_an_error(episode: Callable[..., Any])
         one.add(episode(None, env_id="a", agent=agent))
     with pytest.raises(ConfigError, match="measure=return"):
         one.take()
+
+
+def test_an_error_is_a_failure_of_its_agent(episode: Callable[..., Any]) -> None:
+    one = comparison()
+    block = one.block(100, 1)
+    for _, group in block:
+        one.add(episode(env_id="a", agent="one", group=group))
+        broken = episode(env_id="a", agent="two", group=group, error="env", observation="")
+        broken.success = None  # of an environment that has no range of returns
+        one.add(broken)
+    outcome = one.end("")
+    assert outcome.decision.pairs == outcome.with_errors == 15
+    assert outcome.decision.verdict == "worse"
+    assert outcome.other_openings == 0
+    assert any("15 pairs have an episode that an error ended" in line for line in outcome.notes())
 
 
 def test_environments_that_ask_the_same_questions_are_noticed(episode: Callable[..., Any]) -> None:

@@ -100,6 +100,8 @@ def test_an_info_of_another_program_may_hold_anything(trajectory):
         made = trajectory(False, grading=grading, tool_calls="none", tool_use_counter=None)
         assert cause(made) == "wrong"
     assert Ending.of(made).grading is None
+    made = trajectory(False, tool_use_counter="7", tool_success_counter=[], truncated_by=["x"])
+    assert cause(made) == "wrong"
 
 
 CODE = {"problem": "Double it.", "tests": {"inputs": ["1\n", "2\n"], "outputs": ["2", "4"]}}
