@@ -164,7 +164,7 @@ RULES = (
         "tool",
         "no call of a tool succeeded",
         lambda ending: 0 < ending.calls == ending.failed_calls,
-        lambda ending: f"all {ending.calls} calls of tools failed",
+        lambda ending: f"{ending.calls} of {ending.calls} calls of tools failed",
     ),
     Rule("limit", "a limit of turns or time was reached", lambda e: e.truncated, _shown_limit),
     Rule("wrong", "it ended by its own rules, without success", lambda _: True, lambda _: ""),

@@ -292,7 +292,8 @@ def _begin(
     parameters: Mapping[str, Any],
 ) -> Run:
     """Make the run's folder, or continue the run in it."""
-    config = job.config
+    # A number alone, as in budget=500, is written as that of the episodes.
+    config = {**job.config, "budget": job.keys.budget.model_dump()}
     if run.has_episodes:
         config = with_earlier(config, run.info().get("config") or {})
         if job.keys.repeat_errors:
@@ -319,9 +320,13 @@ def _comparison(
     keys = job.keys
     if keys.until is None:
         return None
-    known, source = None, ""
+    envs, known, source = env_parameters(factories), None, ""
+    for name, one in envs.items():
+        if one.get("shuffle") is False:
+            raise ConfigError(
+                f"until=decided needs tasks in random order: leave out shuffle=false of {name}."
+            )
     if keys.against is not None:
-        envs = env_parameters(factories)
         known, first, source = episodes_against(keys.against, job.config, envs)
         agents = [first if first not in agents else f"{source}@{first}", *agents]
     if len(agents) != 2:
@@ -344,6 +349,7 @@ def _comparison(
         difference=keys.difference,
         confidence=keys.confidence,
         seed=keys.seed,
+        fail_on_error=keys.fail_on_error,
         against=known,
         source=source,
     )
@@ -535,7 +541,8 @@ def _print_figures(
         click.echo(csv_of(rows))
     elif job.form == "md":
         texts = [markdown_of(cells) for cells in (table_of(rows), passes_of(rows)) if cells[1]]
-        click.echo("\n\n".join([*texts, *([f"- {outcome.line()}"] if outcome else [])]))
+        said = [outcome.line(), *outcome.notes()] if outcome else []
+        click.echo("\n\n".join([*texts, *([f"- {line}" for line in said])]))
     elif rows:
         console = console_for()
         for cells in (table_of(rows), passes_of(rows)):

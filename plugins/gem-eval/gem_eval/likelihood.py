@@ -96,6 +96,8 @@ class MeanLikelihood:
         Args:
             mean: The hypothesis, between the observed mean and an end of the range.
         """
+        if mean == self.mean:  # which may be an end
+            return 0.0
         above = bool(mean > self.mean)
         gaps = (1 if above else -1) * (mean * self._sizes - self._sums)
         room = self._size * abs(self._ends[above] - mean)  # of a cluster at the end of the range

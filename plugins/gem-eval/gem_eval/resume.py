@@ -24,6 +24,8 @@ _SAME = (
     "fork_groups",
 )
 """Keys that must not change, as an episode depends on them."""
+_SAME_UNTIL = ("until", "against", "measure", "difference", "confidence")
+"""Keys that must not change in a run that stops when it is decided: that would be another test."""
 _TRANSPORT = {
     "api_key",
     "api_key_env",
@@ -50,7 +52,8 @@ def check_same(run: Run, config: Mapping[str, Any]) -> None:
     if "k" in old:
         old = {**old, "samples": old["k"]}  # as version 0.1 called it
     old, new = redact(with_hidden(old, config)), redact(config)
-    lines = [line for key in _SAME for line in differences(key, old.get(key), new.get(key))]
+    keys = (*_SAME, *(_SAME_UNTIL if old.get("until") or new.get("until") else ()))
+    lines = [line for key in keys for line in differences(key, old.get(key), new.get(key))]
     before, now = (_named(one.get("envs")) for one in (old, new))
     for name in sorted(set(before) & set(now)):
         lines += differences(f"envs.{name}", before[name], now[name])

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from gem_core.errors import ConfigError
@@ -184,6 +184,7 @@ class SequentialComparison:
         difference: The smallest difference that matters, as a share of the mean width.
         confidence: In (0, 1).
         seed: Seed of the run.
+        fail_on_error: Nothing is decided while a larger share of the pairs has an error.
         against: The first agent's episodes if they were played before; None if both agents play.
         source: What the first agent's episodes are from, as messages call it.
     """
@@ -196,6 +197,7 @@ class SequentialComparison:
     difference: float
     confidence: float
     seed: int
+    fail_on_error: float = 1.0
     against: Sequence[EpisodeRecord] | None = None
     source: str = ""
     reason: str = field(default="", init=False)
@@ -240,7 +242,8 @@ class SequentialComparison:
             episodes: The most episodes of the whole comparison; None for no limit.
             concurrency: How many episodes are played at the same time.
         """
-        if self.reason or self.decision().verdict != "undecided":
+        outcome = self.outcome()
+        if outcome.reason or outcome.decision.verdict != "undecided":
             return []
         self._pending, done = [], self._sequence.pairs
         wanted = block_size(done, concurrency // self.samples)
@@ -289,7 +292,7 @@ class SequentialComparison:
             self._other_openings.append(not failed and first[0].opening != second[0].opening)
             gap = self._mean(second) - self._mean(first)
             gap = round(gap, 12)  # so that 0.1 + 0.2 - 0.3 is 0
-            if abs(gap) > self.widths[group[0]]:
+            if abs(gap) > self.widths[group[0]] + 1e-9:
                 raise ConfigError(
                     f"Returns of {group[0]} differ by {abs(gap):g}, more than the "
                     f"{self.widths[group[0]]:g} that its return_range allows, as with rewards for "
@@ -318,7 +321,7 @@ class SequentialComparison:
         if episode.success is None and episode.failure is None:
             raise ConfigError(
                 f"{episode.env_id} does not say whether an episode succeeded: compare "
-                f"measure=return."
+                f"measure=return, which needs a return_range in its spec."
             )
         return float(bool(episode.success))
 
@@ -328,7 +331,11 @@ class SequentialComparison:
 
     def outcome(self) -> Outcome:
         """Return how the comparison ended, or stands."""
-        decision = self.decision()
+        decision, reason = self.decision(), self.reason
+        errors = sum(self._with_errors[: decision.pairs])
+        if errors > self.fail_on_error * decision.pairs:
+            decision = replace(decision, verdict="undecided")
+            reason = f"Errors ended an episode in {errors} of them: more than fail_on_error allows."
         draws = [self._sequence.draw(index) for index in range(decision.pairs)]
         return Outcome(
             first=self.first,
@@ -336,8 +343,8 @@ class SequentialComparison:
             measure=self.measure,
             smallest=self._sequence.difference,
             decision=decision,
-            reason="" if decision.verdict != "undecided" else self.reason,
+            reason="" if decision.verdict != "undecided" else reason,
             pairs_by_env=dict(Counter(draw.env_id for draw in draws)),
             other_openings=sum(self._other_openings[: decision.pairs]),
-            with_errors=sum(self._with_errors[: decision.pairs]),
+            with_errors=errors,
         )

@@ -92,6 +92,20 @@ def test_an_interval_of_returns_stays_in_their_range():
             assert estimate.high <= ends[1]
 
 
+ranges = st.sampled_from([(-0.1, 1.0), (0.0, 1.0), (-1.0, 1.0), (-1.5, 10.0), (0.0, 0.1)])
+
+
+@SHORT
+@given(ranges, st.lists(st.lists(st.sampled_from([0, 1, 2, 3, 10]), min_size=1), min_size=1))
+def test_returns_at_the_ends_of_their_range_have_an_interval_in_it(ends, tenths):
+    low, high = ends
+    clusters = [[low + (high - low) * tenth / 10 for tenth in own] for own in tenths]
+    found = mean_estimate(clusters, 0.95, ends)
+    if len(clusters) > 1:
+        assert low <= found.low <= found.value <= found.high <= high
+        assert found.low < found.high
+
+
 def test_equal_returns_are_not_a_certainty():
     seen = mean_estimate([[0.99]] * 20, 0.95, (-1, 1))
     assert seen.low == pytest.approx(0.99 - 1.99 * (1 - 0.05 ** (1 / 20)), abs=1e-6)

@@ -126,12 +126,37 @@ def test_a_budget_that_nothing_uses_up_ends_the_run(tmp_path: Path, ok: Callable
     assert decision(tmp_path / "x")["pairs"] == 16
 
 
+def test_nothing_is_decided_by_errors(tmp_path: Path, gem: Callable[..., Any]) -> None:
+    dead = ["+agent@agent.dead=openai", "agent.dead.model=x", "agent.dead.max_attempts=1"]
+    dead += ["agent.dead.base_url=http://127.0.0.1:9/v1", "agent.dead.api_key=none"]
+    asked = ["eval", GUESS, "+agent@agent.a=random", *dead, "until=decided", "budget=400"]
+    done = gem(*asked, "preflight=false", "abort_after=null", "out=run", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "Errors ended an episode in 16 of them" in done.stdout
+    assert decision(tmp_path / "run")["verdict"] == "undecided"
+
+
+def test_a_test_that_has_begun_cannot_be_changed(
+    tmp_path: Path, ok: Callable[..., str], gem: Callable[..., Any]
+) -> None:
+    asked = ["eval", GUESS, *TWINS, "until=decided", "budget=32", "out=run"]
+    ok(*asked, cwd=tmp_path)
+    done = gem(*asked, "resume=true", "difference=0.3", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "difference: 0.05 -> 0.3" in done.stderr
+    ok("eval", "--again", "run", "budget.seconds=60", cwd=tmp_path)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["agent=[random,oracle]", "budget=null"], "until=decided needs a budget"),
         (["agent=[random,oracle]"], "until=decided needs a budget, such as budget=2000"),
         (["agent=random", "budget=10"], "compares two agents"),
+        (
+            ["env=math/Sample", "env.shuffle=false", "agent=[random,oracle]", "budget=10"],
+            "leave out shuffle=false",
+        ),
         (["agent=[random,oracle,silent]", "budget=10"], "compares two agents"),
         (["agent=oracle", "budget=10", "against=nothing"], "nothing"),
         (["agent=[random,oracle]", "budget=3", "samples=2"], "A pair needs 4 episodes"),
@@ -140,7 +165,8 @@ def test_a_budget_that_nothing_uses_up_ends_the_run(tmp_path: Path, ok: Callable
 def test_what_cannot_be_compared_is_refused(
     tmp_path: Path, gem: Callable[..., Any], arguments: list[str], message: str
 ) -> None:
-    done = gem("eval", GUESS, "until=decided", "out=run", *arguments, cwd=tmp_path)
+    env = [] if arguments[0].startswith("env=") else [GUESS]
+    done = gem("eval", *env, "until=decided", "out=run", *arguments, cwd=tmp_path)
     assert done.returncode == 1
     assert message in done.stderr
     assert not (tmp_path / "run").exists()
