@@ -10,20 +10,19 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from statistics import fmean
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from gem_core.errors import ConfigError, near_names
 from gem_eval import paired
 from gem_eval.design import Components, components_of, same_decision
-from gem_eval.episodes import Task, TaskResult, run_and_agent, tasks_of, with_task_ids
+from gem_eval.episodes import Measure, Task, TaskResult, run_and_agent, tasks_of, with_task_ids
 from gem_eval.resume import differences
 from gem_eval.statistics import Estimate
 from gem_rollout.records.provenance import other_facts
 from gem_rollout.records.runs import Run
 
-__all__ = ["Candidate", "Comparison", "Measure", "Options", "Pairing", "candidates_of", "compare"]
+__all__ = ["Candidate", "Comparison", "Options", "Pairing", "candidates_of", "compare"]
 
-Measure = Literal["success", "return"]
 ALL_TASKS = "all tasks"
 _STACK = ("env", "mixture", "tools", "wrappers", "tool_use", "answer_instruction")
 

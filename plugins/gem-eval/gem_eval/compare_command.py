@@ -11,13 +11,12 @@ from gem_eval.compare import (
     ALL_TASKS,
     Candidate,
     Comparison,
-    Measure,
     Options,
     Pairing,
     candidates_of,
     compare,
 )
-from gem_eval.episodes import Task
+from gem_eval.episodes import Measure, Task
 from gem_eval.tables import Cells, console_for, markdown_of, print_table
 from gem_rollout.commands.progress import print_line
 

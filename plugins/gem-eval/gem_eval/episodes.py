@@ -11,7 +11,7 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from gem_core.errors import ConfigError, GemError
 from gem_core.plugins import default_registry
@@ -25,6 +25,7 @@ from gem_rollout.records.trajectory import VERSION
 
 __all__ = [
     "EpisodeRecord",
+    "Measure",
     "Task",
     "TaskResult",
     "level_of",
@@ -36,6 +37,9 @@ __all__ = [
 
 Task = tuple[str, str | int]
 """An environment, and the id or the seed of a task."""
+
+Measure = Literal["success", "return"]
+"""What agents are compared by."""
 
 R = TypeVar("R", bound="TaskResult")
 

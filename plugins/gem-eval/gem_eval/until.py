@@ -3,18 +3,29 @@
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from gem_core.errors import ConfigError
+from gem_core.factory import EnvFactory
 from gem_core.specs import EnvSpec
 from gem_eval.anytime import Decision
-from gem_eval.episodes import EpisodeRecord, run_and_agent, with_task_ids
+from gem_eval.episodes import EpisodeRecord, Measure, run_and_agent, with_task_ids
+from gem_eval.eval_keys import EvalKeys
 from gem_eval.resume import differences
 from gem_eval.sequence import Draw, PairedSequence
+from gem_eval.tables import console_for
+from gem_rollout.commands import Job, env_parameters
+from gem_rollout.commands.progress import print_line
 
-__all__ = ["Outcome", "SequentialComparison", "block_size", "episodes_against", "width_of"]
+__all__ = [
+    "Outcome",
+    "SequentialComparison",
+    "block_size",
+    "comparison_of",
+    "episodes_against",
+    "width_of",
+]
 
-Measure = Literal["success", "return"]
 Group = tuple[str, int]
 """An environment and the number of a task in it."""
 
@@ -348,3 +359,55 @@ class SequentialComparison:
             other_openings=sum(self._other_openings[: decision.pairs]),
             with_errors=errors,
         )
+
+
+def comparison_of(
+    job: Job[EvalKeys], factories: Mapping[str, EnvFactory], agents: Sequence[str]
+) -> SequentialComparison | None:
+    """Return the sequential comparison that is asked for; None without one.
+
+    Args:
+        job: The command.
+        factories: The environments by name.
+        agents: The names of the agents.
+
+    Raises:
+        ConfigError: There are not two agents to compare, the range of returns is unknown, or the
+            budget is too small for a pair.
+    """
+    keys = job.keys
+    if keys.until is None:
+        return None
+    envs, known, source = env_parameters(factories), None, ""
+    for name, one in envs.items():
+        if one.get("shuffle") is False:
+            raise ConfigError(
+                f"until=decided needs tasks in random order: leave out shuffle=false of {name}."
+            )
+    if keys.against is not None:
+        known, first, source = episodes_against(keys.against, job.config, envs)
+        agents = [first if first not in agents else f"{source}@{first}", *agents]
+    if len(agents) != 2:
+        asked = "agent=[A,B], or one agent and against=RUN"
+        raise ConfigError(f"until=decided compares two agents: {asked}; got {', '.join(agents)}.")
+    least = keys.samples * (2 if known is None else 1)
+    if keys.budget.episodes is not None and keys.budget.episodes < least:
+        raise ConfigError(
+            f"A pair needs {least} episodes: budget={keys.budget.episodes} is too small."
+        )
+    if "episodes" in (word.partition("=")[0] for word in job.words):
+        line = f"episodes={keys.episodes} does not count: until=decided plays up to the budget."
+        print_line(console_for(stderr=True), line, "yellow")
+    return SequentialComparison(
+        {name: width_of(name, factory.spec, keys.measure) for name, factory in factories.items()},
+        first=agents[0],
+        second=agents[1],
+        samples=keys.samples,
+        measure=keys.measure,
+        difference=keys.difference,
+        confidence=keys.confidence,
+        seed=keys.seed,
+        fail_on_error=keys.fail_on_error,
+        against=known,
+        source=source,
+    )
