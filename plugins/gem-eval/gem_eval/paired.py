@@ -249,9 +249,9 @@ def power_of(
     quantile = t_quantile(confidence, pairs - 1)
     ratio = min(quantile**2 / pairs, 600.0)
     limit = max(math.sqrt((pairs - 1) * math.expm1(ratio)), unseen)
-    # For a large shift the lower tail is 0, and scipy may return NaN for it.
-    lower = float(special.nctdtr(pairs - 1, shift, -limit)) if shift < 5 else 0.0
-    return 1 - float(special.nctdtr(pairs - 1, shift, limit)) + lower
+    below = special.nctdtr(pairs - 1, shift, np.array([-limit, limit]))
+    lower, upper = np.nan_to_num(below, nan=0.0)  # scipy's NaN of a large shift, where it is 0
+    return float(1 - upper + lower)
 
 
 def _mcnemar_power(pairs: int, difference: float, discordant: float, confidence: float) -> float:
