@@ -72,6 +72,8 @@ def test_the_context_is_that_of_the_list_of_models(server):
     assert check(server).fits
     assert not check(server, max_tokens=20).fits
     assert check(server, model="another").context is None
+    server.context = 0  # it does not know
+    assert check(server).context is None
 
 
 @pytest.mark.parametrize(
