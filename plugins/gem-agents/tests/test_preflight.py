@@ -80,6 +80,7 @@ def test_the_context_is_that_of_the_list_of_models(server):
     ("fault", "model", "error", "advice"),
     [
         ("401", "scripted", AccessError, "Set the key in MY_KEY"),
+        ("402", "scripted", AccessError, "the account has no credit left"),
         ("403", "scripted", AccessError, "Set the key in MY_KEY"),
         ("404", "other", UnknownModelError, "It serves scripted: change model."),
         ("html", "scripted", MalformedReplyError, "Check base_url, which includes the path"),
