@@ -103,11 +103,17 @@ async def preflight(agent: Agent, observation: Observation, info: Info) -> Prefl
 
     Raises:
         Exception: No episode can be played; the message says what to change.
+        TypeError: The agent's ``preflight`` returned something else.
     """
     if not hasattr(agent, "preflight"):
         return Preflight()
     found = agent.preflight(observation, info)
-    return await found if is_awaitable(found) else found  # type: ignore[no-any-return]
+    found = await found if is_awaitable(found) else found
+    if not isinstance(found, Preflight):
+        raise TypeError(
+            f"{type(agent).__name__}.preflight must return a Preflight; got {found!r:.80}."
+        )
+    return found
 
 
 def run_async(tool: Tool, call: ToolCall) -> ToolResult | Awaitable[ToolResult]:

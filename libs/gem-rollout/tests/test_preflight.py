@@ -67,6 +67,16 @@ def check(agents: dict[str, Callable[[], Agent]], **words: int) -> list[str]:
     return check_agents(agents, envs, first)
 
 
+@pytest.mark.parametrize("found", [None, True, (1, 1, 1)])
+def test_a_preflight_that_finds_something_else_is_an_error(found: Any) -> None:
+    class Odd(RandomAgent):
+        def preflight(self, observation: Any, info: Info) -> Any:
+            return found
+
+    with pytest.raises(PreflightError, match=r"Odd\.preflight must return a Preflight; got"):
+        check({"a": Odd}, short=1)
+
+
 def test_an_agent_without_a_preflight_is_not_checked() -> None:
     assert check({"random": RandomAgent}, a=5) == []
     assert asyncio.run(preflight(RandomAgent(), "x", {})) == Preflight()

@@ -485,6 +485,29 @@ class TestABudget:
         assert run.report.ended_by == "tokens"
         assert 1000 <= run.report.total.tokens <= 1000 + 8 * 300
 
+    def test_episodes_that_end_first_do_not_stand_for_the_long_ones(self) -> None:
+        """The shortest have one turn, the longest four."""
+        lengths = itertools.cycle((1, 2, 3, 4))
+
+        class Lasts(Three):
+            def start(self) -> tuple[Observation, Info]:
+                self._left = next(lengths)
+                return "start", {}
+
+            def step(self, action: Action) -> Step:
+                self._left -= 1
+                return Step("on", 0.0, not self._left, False, {})
+
+        class Waits(BaseAgent):
+            async def act(self, observation: Observation, info: Info) -> Action:
+                await asyncio.sleep(0.005)
+                return "a"
+
+        run = collect(Lasts, Waits, episodes=999, budget=Budget(turns=100), concurrency=64)
+        assert all(one.error is None for one in run)
+        assert run.report.ended_by == "turns"
+        assert 90 <= run.report.total.turns <= 115
+
     def test_each_environment_of_a_mixture_reserves_what_its_own_episodes_use(self) -> None:
         class Pays(BaseAgent):
             def reset(self, env: Env) -> None:

@@ -6,6 +6,7 @@ from gem_agents.errors import AccessError, EndpointError, MalformedReplyError, U
 __all__ = ["with_advice"]
 
 _MOST_NAMES = 5
+_NO_CREDIT = 402
 _PATH = "Check base_url, which includes the path, such as /v1"
 
 
@@ -27,6 +28,8 @@ async def with_advice(
 
 async def _advice(error: EndpointError, client: Client, model: str, key_env: str) -> str:
     if isinstance(error, AccessError):
+        if error.status == _NO_CREDIT:
+            return ""
         return f"Set the key in {key_env}, or name another variable with api_key_env."
     if isinstance(error, MalformedReplyError):
         return f"{_PATH}."

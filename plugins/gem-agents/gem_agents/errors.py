@@ -80,7 +80,7 @@ class UnavailableError(EndpointError, ModelUnavailableError):
 
 
 class AccessError(UnavailableError, PermissionError):
-    """The key is missing, wrong, or lacks a permission (401, 403)."""
+    """The key is missing, wrong, or lacks a permission or credit (401, 402, 403)."""
 
 
 class UnknownModelError(UnavailableError, LookupError):
@@ -131,6 +131,7 @@ class SamplerMemoryError(GemError, MemoryError):
 
 _MEANINGS: dict[int, tuple[type[EndpointError], str]] = {
     401: (AccessError, "the key is missing or wrong"),
+    402: (AccessError, "the account has no credit left"),
     403: (AccessError, "the key does not allow this"),
     404: (UnknownModelError, "it does not know the model, or the path of the URL"),
     408: (EndpointTimeoutError, "the request has timed out"),

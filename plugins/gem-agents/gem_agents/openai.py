@@ -340,7 +340,7 @@ class OpenAIAgent(BaseAgent):
         return Preflight(
             prompt_tokens=reply.generation.prompt_tokens if reply.generation else None,
             reply_tokens=self._reply_tokens,
-            context=length if type(length) is int else None,
+            context=length if type(length) is int and length > 0 else None,
         )
 
     def close(self) -> None:

@@ -72,12 +72,15 @@ def test_the_context_is_that_of_the_list_of_models(server):
     assert check(server).fits
     assert not check(server, max_tokens=20).fits
     assert check(server, model="another").context is None
+    server.context = 0  # it does not know
+    assert check(server).context is None
 
 
 @pytest.mark.parametrize(
     ("fault", "model", "error", "advice"),
     [
         ("401", "scripted", AccessError, "Set the key in MY_KEY"),
+        ("402", "scripted", AccessError, "the account has no credit left"),
         ("403", "scripted", AccessError, "Set the key in MY_KEY"),
         ("404", "other", UnknownModelError, "It serves scripted: change model."),
         ("html", "scripted", MalformedReplyError, "Check base_url, which includes the path"),

@@ -60,7 +60,9 @@ def check_agents(
     playing = {name: make_agents[name] for name in dict.fromkeys(agent for _, agent in first)}
     found = asyncio.run(_ask_all(playing))
     problems = [
-        f"agent.{name}: {_text(one)}" for name, one in found.items() if isinstance(one, Exception)
+        f"agent.{name}: {_text(one)}"
+        for name, one in found.items()
+        if isinstance(one, BaseException)
     ]
     for name, one in found.items():
         if isinstance(one, Preflight) and not problems and one.context is not None:

@@ -1,14 +1,15 @@
 """Reserves a part of the budget for each episode in flight, so that the run does not exceed it.
 
-An episode is expected to use what those of its environment that ended have used on average, and no
-less than it has used so far. Before any has ended, it is ten times what the largest one in flight
-has used, so that a run with a large budget need not wait for the first to end. The first episode of
-an environment may begin alone as long as anything is left.
+An episode is expected to use no less than it has used so far, and what all episodes of its
+environment have used, divided by the number of those that ended: the average of those alone would
+be too low, as short episodes end first. Before any has ended, it is ten times what the largest one
+in flight has used, so that a run with a large budget need not wait for the first to end. The first
+episode of an environment may begin alone as long as anything is left.
 """
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from gem_rollout.episodes.policy import Budget
 from gem_rollout.episodes.report import EnvReport
@@ -89,15 +90,37 @@ class Reservations:
             return next(iter(self._limits), "")
         for name, limit in self._limits.items():
             of = _QUANTITIES[name]
-            first = _CAUTION * max((of(used) for _, used in live), default=0.0)
-            reserved = sum(max(of(used), self._expected(of, one, first)) for one, used in live)
+            now = [(one, of(used)) for one, used in live]
+            expected = self._expected(of, now, {component, *(one for one, _ in now)})
+            reserved = sum(max(used, expected[one]) for one, used in now)
             used = of(self._total) + reserved
-            more = 0.0 if is_alone else self._expected(of, component, first)
+            more = 0.0 if is_alone else expected[component]
             if used >= limit or used + more > limit:
                 return name
         return ""
 
-    def _expected(self, of: Callable[[EnvReport], float], component: str, first: float) -> float:
-        """Return the average use of a component's episodes; ``first`` before any has ended."""
-        known = self._ended[component] if self._ended[component].episodes else self._total
-        return of(known) / known.episodes if known.episodes else first
+    def _expected(
+        self,
+        of: Callable[[EnvReport], float],
+        live: list[tuple[str, float]],
+        components: Iterable[str],
+    ) -> dict[str, float]:
+        """Return what an episode of each component is expected to use.
+
+        Args:
+            of: The quantity.
+            live: The component of each attempt in flight, and what it has used so far.
+            components: The components.
+        """
+        if not self._total.episodes:
+            return dict.fromkeys(components, _CAUTION * max((used for _, used in live), default=0))
+        in_flight = defaultdict[str, float](float)
+        for one, used in live:
+            in_flight[one] += used
+        average = (of(self._total) + sum(in_flight.values())) / self._total.episodes
+        return {
+            one: (of(ended) + in_flight[one]) / ended.episodes
+            if (ended := self._ended[one]).episodes
+            else average
+            for one in components
+        }

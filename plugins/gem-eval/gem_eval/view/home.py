@@ -109,7 +109,9 @@ def find_runs(folder: Path) -> Iterator[Path]:
         seen.add((stat.st_dev, stat.st_ino))
         if len(seen) > _MOST_FOLDERS:
             raise ConfigError(f"{folder} has more than {_MOST_FOLDERS:,} folders: choose another.")
-        is_run = path != folder and any(entry.name in _MARKS for entry in entries)
+        is_run = path != folder and any(
+            entry.name in _MARKS and _is_file(entry) for entry in entries
+        )
         if is_run:
             yield path
         for entry in reversed(entries):
@@ -125,6 +127,12 @@ def _is_dir(entry: os.DirEntry[str]) -> bool:
     return False
 
 
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    with contextlib.suppress(OSError):
+        return entry.is_file()
+    return False
+
+
 def _state_of_files(path: Path) -> list[tuple[int, int] | None]:
     """Return what changes with the files of a run."""
     found: list[tuple[int, int] | None] = []
@@ -137,6 +145,12 @@ def _state_of_files(path: Path) -> list[tuple[int, int] | None]:
     return found
 
 
+def _is_newer(path: Path, other: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return path.stat().st_mtime_ns > other.stat().st_mtime_ns
+    return False
+
+
 def _row(path: Path, name: str) -> Row:
     """Return what is known of a run, but for whether it is running."""
     run, problems = Run(path), list[str]()
@@ -144,7 +158,7 @@ def _row(path: Path, name: str) -> Row:
     def read(what: Callable[[], Any], default: Any) -> Any:
         try:
             return what()
-        except (ConfigError, OSError, ValueError) as error:
+        except (ConfigError, OSError, ValueError, csv.Error) as error:
             problems.append(str(error))
             return default
 
@@ -153,12 +167,14 @@ def _row(path: Path, name: str) -> Row:
     step = read(lambda: _last_step(path / METRICS_FILE), {})
     command = info.get("command")
     command = command if isinstance(command, str) else ""
-    figures = list(_figures(metrics)) or _figures_of_step(step)
-    episodes = None
+    figures = list(_figures(metrics)) or read(lambda: _figures_of_step(step), [])
+    episodes, missing = None, _number(metrics.get("missing"))
     if metrics:
         episodes = sum(one["episodes"] or 0 for one in figures)
-    else:
-        episodes = read(lambda: _count_lines(run.trajectories_path), None)
+    if not metrics or _is_newer(run.trajectories_path, run.metrics_path):
+        count = read(lambda: _count_lines(run.trajectories_path), None)
+        if count is not None and count != episodes:  # resumed, and not ended
+            episodes, missing = count, None
     return {
         "name": name,
         "word": shlex.quote(run.shown_path),
@@ -168,7 +184,7 @@ def _row(path: Path, name: str) -> Row:
         "agents": _texts(info.get("agents")),
         "envs": _texts(info.get("envs")),
         "episodes": episodes,
-        "missing": _number(metrics.get("missing")),
+        "missing": missing,
         "expected": _expected(info),
         "step": _number(step.get(STEP)),
         "figures": figures,
@@ -211,13 +227,15 @@ def _figures(metrics: Mapping[str, Any]) -> Iterator[Row]:
     for agent in dict.fromkeys(str(row.get("agent")) for row in known):
         own = {str(row.get("scope")): row for row in known if str(row.get("agent")) == agent}
         row = own.get("pooled") or own.get("env") or {}
-        errors = row.get("errors")
+        errors, counts = row.get("errors"), list[float]()
+        if isinstance(errors, Mapping):
+            counts = [_number(count) or 0 for count in errors.values()]
         yield {
             "agent": agent,
             "episodes": _number(row.get("episodes")),
             "success": _estimate(row.get("success")),
             "return": _estimate(row.get("mean_return")),
-            "errors": sum(errors.values()) if isinstance(errors, Mapping) else None,
+            "errors": sum(counts) if isinstance(errors, Mapping) else None,
         }
 
 

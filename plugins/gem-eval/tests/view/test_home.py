@@ -1,6 +1,7 @@
 """A folder of runs: its list, its tags, and the pages of the runs that a link names."""
 
 import json
+import os
 
 import pytest
 from click.testing import CliRunner
@@ -116,6 +117,42 @@ def test_a_run_whose_files_are_damaged_is_listed_with_the_reason(tmp_path):
     assert "metrics.json" in row["problem"]
     assert "tags.json must hold a JSON list" in row["problem"]
     assert row["envs"] == ["many:Env00", "many:Env01"]
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("metrics.json", '{"rows": [{"agent": "a", "errors": {"env": null}}]}'),
+        ("metrics.json", '{"rows": [{"agent": "a", "errors": {"env": "x"}}]}'),
+        ("metrics.csv", "step,rollout/success\n1,high\n"),
+        ("metrics.csv", f"{'x' * 200_000}\n1\n"),
+    ],
+)
+def test_figures_that_are_no_numbers_leave_the_list_whole(tmp_path, file, content):
+    make_run(tmp_path / "good", created=1)
+    make_run(tmp_path / "odd", "run", created=2)
+    (tmp_path / "odd" / file).write_text(content)
+    assert set(rows_in(tmp_path)) == {"good", "odd"}
+
+
+def test_a_pipe_or_folder_with_the_name_of_a_file_is_no_run(tmp_path):
+    """A pipe is never opened: nobody may be writing to it."""
+    make_run(tmp_path / "good", created=1)
+    for name, make in (("pipe", os.mkfifo), ("folder", os.mkdir)):
+        (tmp_path / name).mkdir()
+        make(tmp_path / name / "trajectories.jsonl")
+    assert set(rows_in(tmp_path)) == {"good"}
+
+
+def test_a_resumed_run_that_was_killed_is_incomplete(tmp_path):
+    """Its figures are those before it was resumed."""
+    path = make_run(tmp_path / "a", created=1).path
+    assert rows_in(tmp_path)["a"]["state"] == "finished"
+    more = write_many(tmp_path / "more", 4).read_bytes()
+    with (path / "trajectories.jsonl").open("ab") as file:
+        file.write(more)
+    row = rows_in(tmp_path)["a"]
+    assert (row["state"], row["episodes"], row["missing"]) == ("incomplete", 24, None)
 
 
 def test_a_folder_that_links_to_itself_is_searched_once(tmp_path):

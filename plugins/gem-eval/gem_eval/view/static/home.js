@@ -241,7 +241,7 @@ export async function homePage({ choices }) {
   const { folder, rows } = await source.runs();
   for (const name of chosenRuns) if (!rows.some((row) => row.name === name)) chosenRuns.delete(name);
   const found = selected(rows, choices);
-  const offset = Math.min(Number(choices.offset ?? 0) || 0, Math.max(0, found.length - 1));
+  const offset = Math.max(0, Math.min(Math.trunc(Number(choices.offset ?? 0)) || 0, found.length - 1));
   const isFiltered = Boolean(choices.q) || FACETS.some((facet) => choices[facet]);
   let chosen = el("div");
   const showChoice = () => {

@@ -57,7 +57,7 @@ async function show() {
   const here = place();
   const wanted = here.page === "episode" && Number(here.choices.turn);
   if (wanted && withoutTurn(here) === latest && !main.inert && showTurn(wanted)) return;
-  const page = PAGES[here.page];
+  const page = Object.hasOwn(PAGES, here.page) ? PAGES[here.page] : null;
   if (!main.inert) held = document.activeElement?.id || document.activeElement?.getAttribute("name");
   // The links still belong to the previous place: a click would lose the latest choice.
   main.inert = true;
