@@ -76,7 +76,7 @@ class ContextLengthError(BadRequestError):
 
 
 class UnavailableError(EndpointError, ModelUnavailableError):
-    """The endpoint answers no request, whatever it asks for."""
+    """The endpoint is of no use at present, whatever it is asked; many in a row end a run."""
 
 
 class AccessError(UnavailableError, PermissionError):
@@ -84,7 +84,7 @@ class AccessError(UnavailableError, PermissionError):
 
 
 class UnknownModelError(UnavailableError, LookupError):
-    """The model or the URL does not exist (404)."""
+    """The model or the URL does not exist (404, or a redirect)."""
 
 
 class RateLimitError(UnavailableError):
@@ -115,7 +115,7 @@ class ReplyTooLargeError(EndpointError):
     """The answer is larger than any reply; the rest of it was not read."""
 
 
-class MalformedReplyError(EndpointError, ValueError):
+class MalformedReplyError(UnavailableError, ValueError):
     """The answer is not JSON, or contains no reply."""
 
     can_repeat = True
@@ -151,7 +151,9 @@ def error_of_status(status: int, url: str, body: str) -> EndpointError:
     """
     shown = excerpt(body)
     kind, meaning = _MEANINGS.get(status, (ServerError, "it has failed"))
-    if status < 500 and status not in _MEANINGS:
+    if 300 <= status < 400:
+        kind, meaning = UnknownModelError, "it redirects to another URL: change base_url"
+    elif status < 500 and status not in _MEANINGS:
         kind, meaning = BadRequestError, "the request is invalid"
         said = body.lower()
         if _LIMIT not in said and any(words in said for words in _CONTEXT_WORDS):

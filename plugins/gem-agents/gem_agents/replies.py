@@ -125,7 +125,7 @@ def _part(of: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _count(value: Any) -> int | None:
-    return value if type(value) is int else None
+    return value if type(value) is int and value >= 0 else None
 
 
 def _ids(values: Any) -> list[int] | None:

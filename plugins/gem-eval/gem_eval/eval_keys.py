@@ -84,7 +84,10 @@ class EvalKeys(RunKeys):
 
 ENDINGS = {
     "interrupted": "Interrupted. The finished episodes are kept.",
-    **{name: f"The limit budget.{name} is reached." for name in BudgetKeys.model_fields},
+    **{
+        name: f"The limit budget.{name} leaves no room for another episode."
+        for name in BudgetKeys.model_fields
+    },
 }
 """What is said of a run that ended early without an error."""
 

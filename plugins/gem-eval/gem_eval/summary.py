@@ -92,7 +92,7 @@ def summarise(
     for line in _repeated(episodes):
         print_line(console, line, "dim")
     if status:
-        text = f"{ENDINGS.get(status, status)} {missing} episodes are missing."
+        text = f"{ENDINGS.get(status, status).rstrip('.')}. {missing} episodes are missing."
         print_line(console, text, "yellow" if status in ENDINGS else "red")
     for reason in left_out:
         print_line(console, f"Left out: {reason}", "yellow")

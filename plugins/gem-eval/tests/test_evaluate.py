@@ -250,7 +250,7 @@ def test_a_limit_ends_the_run_and_is_reported(tmp_path, gem, limit):
         "eval", f"env={GUESS}", "agent=random", "episodes=200", "out=run", limit, cwd=tmp_path
     )
     assert done.returncode == 0
-    assert f"The limit {limit.partition('=')[0]} is reached" in done.stderr
+    assert f"The limit {limit.partition('=')[0]} leaves no room" in done.stderr
     assert 200 - json.loads((tmp_path / "run" / "metrics.json").read_text())["missing"] == len(
         keys(tmp_path / "run")
     )

@@ -57,7 +57,7 @@ def test_a_limit_of_tokens_or_cost_ends_a_run_that_goes_on_at_another_address(tm
     base += ["agent.prices={input: 1, output: 2}", "concurrency=2", "progress=off"]
     with EndpointServer(reply) as server:
         done = gem(*base, f"agent.base_url={server.url}", "episodes=30", limit, cwd=tmp_path)
-    assert f"The limit {limit.partition('=')[0]} is reached" in done.stderr
+    assert f"The limit {limit.partition('=')[0]} leaves no room" in done.stderr
     first = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert 0 < first["missing"] < 30
     with EndpointServer(reply) as server:
