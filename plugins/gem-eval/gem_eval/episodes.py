@@ -24,11 +24,13 @@ from gem_rollout.records.runs import Run
 from gem_rollout.records.trajectory import VERSION
 
 __all__ = [
+    "Ends",
     "EpisodeRecord",
     "Measure",
     "Task",
     "TaskResult",
     "level_of",
+    "range_of_all",
     "return_range_of",
     "run_and_agent",
     "tasks_of",
@@ -37,6 +39,9 @@ __all__ = [
 
 Task = tuple[str, str | int]
 """An environment, and the id or the seed of a task."""
+
+Ends = tuple[float, float]
+"""The smallest and the largest return."""
 
 Measure = Literal["success", "return"]
 """What agents are compared by."""
@@ -251,6 +256,16 @@ def return_range_of(env_id: str) -> tuple[float, float] | None:
         return default_registry().find(ENVS, env_id).return_range
     except GemError:
         return None
+
+
+def range_of_all(ranges: Iterable[Ends | None]) -> Ends | None:
+    """Return the range of the returns of several environments; None if one is unknown."""
+    known: list[Ends] = []
+    for found in set(ranges):
+        if found is None:
+            return None
+        known.append(found)
+    return min(low for low, _ in known), max(high for _, high in known)
 
 
 def _rounded(rewards: Sequence[float]) -> float:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gem_eval.episodes import EpisodeRecord, tasks_of, with_task_ids
+from gem_eval.episodes import EpisodeRecord, range_of_all, tasks_of, with_task_ids
 from gem_eval.statistics import (
     Estimate,
     average,
@@ -134,11 +134,12 @@ def figures_of(episodes: Sequence[EpisodeRecord], confidence: float = 0.95) -> F
     durations = sorted(one.seconds for one in episodes)
     costs = [one.cost for one in episodes if one.cost is not None]
     returns, successes = _returns(episodes), _successes(judged)
+    ends = range_of_all(one.return_range for one in episodes)
     at, every = _passes(judged, confidence)
     return Figures(
         episodes=len(episodes),
         tasks=len(tasks_of(episodes)),
-        mean_return=mean_estimate(list(returns.values()), confidence, _ends(episodes)),
+        mean_return=mean_estimate(list(returns.values()), confidence, ends),
         success=proportion_estimate(list(successes.values()), confidence) if judged else None,
         success_without_errors=sum(sound) / len(sound) if sound else None,
         pass_at=at,
@@ -191,16 +192,6 @@ def _values(pairs: Iterable[tuple[Hashable, float]]) -> Values:
 
 def _returns(episodes: Iterable[EpisodeRecord]) -> Values:
     return _values((one.cluster, one.episode_return) for one in episodes)
-
-
-def _ends(episodes: Iterable[EpisodeRecord]) -> tuple[float, float] | None:
-    """Return the smallest and the largest return of the environments; None if one is unknown."""
-    known: list[tuple[float, float]] = []
-    for found in {one.return_range for one in episodes}:
-        if found is None:
-            return None
-        known.append(found)
-    return min(low for low, _ in known), max(high for _, high in known)
 
 
 def _successes(episodes: Iterable[EpisodeRecord]) -> Values:

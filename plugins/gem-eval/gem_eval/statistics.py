@@ -21,6 +21,7 @@ __all__ = [
     "average",
     "cluster_mean",
     "correlations",
+    "ends_around",
     "mean_estimate",
     "pass_all",
     "pass_at",
@@ -114,7 +115,7 @@ def mean_estimate(
     if ends in (None, (0, 1)) and all(value in (0, 1) for value in values):
         return proportion_estimate(clusters, confidence)
     mean, se = cluster_mean(clusters)
-    around = _ends_around(values, ends)
+    around = ends_around(min(values), max(values), ends)
     if se is None or around is None:
         return Estimate(mean, None, None, se, len(clusters))
     from gem_eval.likelihood import MeanLikelihood  # noqa: PLC0415 - imports numpy and scipy
@@ -123,11 +124,16 @@ def mean_estimate(
     return Estimate(found.mean, *found.interval(confidence), se, len(clusters))
 
 
-def _ends_around(
-    values: Sequence[float], known: tuple[float, float] | None
+def ends_around(
+    low: float, high: float, known: tuple[float, float] | None
 ) -> tuple[float, float] | None:
-    """Return the range of values; None if it is unknown and all of them are equal."""
-    low, high = min(values), max(values)
+    """Return the range that ``mean_estimate`` assumes; None if there is none.
+
+    Args:
+        low: The smallest value.
+        high: The largest value.
+        known: The smallest and the largest possible value; None if they are unknown.
+    """
     if known is not None and known[0] - _CLOSE <= low and high <= known[1] + _CLOSE:
         return min(low, known[0]), max(high, known[1])
     span = high - low

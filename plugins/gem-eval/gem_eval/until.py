@@ -1,7 +1,8 @@
 """``gem-core eval until=decided``: play until it is known which of two agents is better."""
 
+import itertools
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -47,6 +48,16 @@ def block_size(pairs: int, at_once: int) -> int:
         at_once: How many tasks an agent plays at the same time.
     """
     return max(_FEWEST, pairs // _SHARE, at_once)
+
+
+def _whole_groups(episodes: Iterable[EpisodeRecord], env_id: str) -> int:
+    """Return how many tasks of an environment were played before one that is not complete.
+
+    In a run that was cut off, tasks after that one are the shorter ones, which are not like others.
+    """
+    counts = Counter(one.group for one in episodes if one.env_id == env_id)
+    samples = max(counts.values(), default=0)
+    return next(group for group in itertools.count() if counts[group] < max(samples, 1))
 
 
 def width_of(name: str, spec: EnvSpec, measure: Measure) -> float:
@@ -223,12 +234,9 @@ class SequentialComparison:
         self._played: dict[tuple[bool, Group], list[EpisodeRecord]] = {}  # True: by the first agent
         self._seen: dict[Hashable, Group] = {}
         self._pending: list[tuple[Draw, Group]] = []
-        self._known: dict[str, list[int]] = {}
-        for one in sorted(self.against or (), key=lambda one: one.group):
-            group = one.env_id, one.group
-            if (True, group) not in self._played:
-                self._known.setdefault(one.env_id, []).append(one.group)
-            self._played.setdefault((True, group), []).append(one)
+        for one in self.against or ():
+            self._played.setdefault((True, (one.env_id, one.group)), []).append(one)
+        self._known = {name: _whole_groups(self.against or (), name) for name in self.widths}
 
     def end(self, reason: str) -> Outcome:
         """Return how it ended; ``reason`` is why the run ended early, empty if it did not."""
@@ -276,11 +284,11 @@ class SequentialComparison:
     def _group(self, draw: Draw) -> Group | None:
         if self.against is None:
             return draw.env_id, draw.number
-        known = self._known.get(draw.env_id, [])
-        if draw.number >= len(known):
-            self.reason = f"All {len(known):,} tasks of {draw.env_id} in {self.source} were played."
+        known = self._known[draw.env_id]
+        if draw.number >= known:
+            self.reason = f"All {known:,} tasks of {draw.env_id} in {self.source} were played."
             return None
-        return draw.env_id, known[draw.number]
+        return draw.env_id, draw.number
 
     def take(self) -> None:
         """Compare the pairs of the last block, up to the first one that was not played.

@@ -172,7 +172,9 @@ def test_what_cannot_be_compared_is_refused(
     assert not (tmp_path / "run").exists()
 
 
-def comparison(measure: Any = "success", widths: dict[str, float] | None = None) -> Any:
+def comparison(
+    measure: Any = "success", widths: dict[str, float] | None = None, **options: Any
+) -> Any:
     return SequentialComparison(
         widths or {"a": 1.0},
         first="one",
@@ -182,7 +184,15 @@ def comparison(measure: Any = "success", widths: dict[str, float] | None = None)
         difference=0.05,
         confidence=0.95,
         seed=0,
+        **options,
     )
+
+
+def test_tasks_after_one_that_a_run_did_not_end_are_left_out(episode: Callable[..., Any]) -> None:
+    played = [episode(env_id="a", agent="one", group=group) for group in (0, 1, 3, 4)]
+    one = comparison(against=played, source="base")
+    assert one.block(None, 1) == [("a", 0), ("a", 1)]
+    assert one.reason == "All 2 tasks of a in base were played."
 
 
 def test_returns_outside_of_their_range_are_an_error(episode: Callable[..., Any]) -> None:

@@ -20,6 +20,9 @@ __all__ = ["Again", "repeating"]
 
 _OF_FOLDER = ("out", "resume", "repeat_errors")
 """Keys of a run's folder, which another run does not have in common."""
+_NESTED = ("data", "parameters", "sources")
+_FACTS = ("versions", *_NESTED)
+"""Keys of ``run.json`` whose values are objects, and those whose values have objects."""
 _INTERPOLATION = re.compile(r"(\\*)\$\{")
 
 
@@ -50,6 +53,13 @@ class Again:
         info = run.info()
         if not isinstance(info.get("config"), Mapping):
             raise ConfigError(f"{path} cannot be repeated: it has no configuration in run.json.")
+        for key in _FACTS:
+            known = info.get(key) or {}
+            inner = known.values() if isinstance(known, Mapping) and key in _NESTED else ()
+            if not all(isinstance(one, Mapping) for one in (known, *inner)):
+                raise ConfigError(f"{path} cannot be repeated: {key} of run.json is damaged.")
+        if not isinstance(info.get("command", ""), str):
+            raise ConfigError(f"{path} cannot be repeated: command of run.json is damaged.")
         name, _ = run.typed()
         if name != program:
             raise ConfigError(f"{program} cannot repeat {path}, which {name!r} made.")

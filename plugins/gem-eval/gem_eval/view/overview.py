@@ -1,15 +1,19 @@
 """The figures of the overview: by series and environment, distributions, and over time.
 
-All of them are sums that SQL computes in one pass, so memory does not grow with the number of
-episodes.
+Nearly all of them are sums that SQL computes in one pass, so memory does not grow with the number
+of episodes.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from gem_core.errors import ConfigError
-from gem_eval.statistics import t_quantile, wilson, z_quantile
+from gem_eval.episodes import Ends, range_of_all, return_range_of
+from gem_eval.likelihood import MeanLikelihood
+from gem_eval.statistics import ends_around, t_quantile, wilson, z_quantile
 from gem_eval.view.store import Store
 from gem_rollout.records.runs import Run
 
@@ -18,6 +22,8 @@ __all__ = ["CONFIDENCE", "figures_by_step", "overview"]
 Row = dict[str, Any]
 
 CONFIDENCE = 0.95
+_LISTED = 5_000
+"""Up to this number of tasks the interval of a return is that of ``mean_estimate``."""
 _BINS = 24
 _CURVE_POINTS = 60
 _EPISODES_A_POINT = 25
@@ -31,6 +37,7 @@ WITH task AS (
          coalesce(sum(success::INT), 0) AS won, count("return") AS m,
          coalesce(sum("return"), 0) AS r,
          count("return") FILTER ("return" NOT IN (0, 1)) AS fractions,
+         min("return") AS least, max("return") AS most,
          sum(turns) AS turns, sum(tool_calls) AS tool_calls,
          sum(tool_failures) AS tool_failures, sum(prompt_tokens) AS prompt_tokens,
          sum(completion_tokens) AS completion_tokens, sum(cost) AS cost,
@@ -41,7 +48,10 @@ SELECT {keys}, count(*) AS tasks, count(*) FILTER (scored > 0) AS scored_tasks,
   count(*) FILTER (m > 0) AS return_tasks, sum(n) AS episodes,
   sum(scored) AS scored, sum(won) AS won, sum(won * won) AS won_won, sum(won * scored) AS won_n,
   sum(scored * scored) AS n_n, sum(m) AS m, sum(r) AS r, sum(r * r) AS r_r, sum(r * m) AS r_m,
-  sum(m * m) AS m_m, sum(fractions) AS fractions, sum(turns) AS turns,
+  sum(m * m) AS m_m, sum(fractions) AS fractions, min(least) AS least, max(most) AS most,
+  CASE WHEN return_tasks <= {listed} THEN list(r) FILTER (m > 0) END AS task_returns,
+  CASE WHEN return_tasks <= {listed} THEN list(m) FILTER (m > 0) END AS task_sizes,
+  list(DISTINCT env_id) AS env_ids, sum(turns) AS turns,
   sum(tool_calls) AS tool_calls,
   sum(tool_failures) AS tool_failures, sum(prompt_tokens) AS prompt_tokens,
   sum(completion_tokens) AS completion_tokens, sum(cost) AS cost, sum(seconds) AS seconds,
@@ -111,20 +121,41 @@ def figures_by_step(store: Store) -> list[Row]:
     Their keys are ``source``, ``step`` and ``evaluation``.
     """
     keys = "source, step, evaluation"
-    sql = _FIGURES.format(split=f"{keys},", where="step IS NOT NULL", keys=keys)
-    return [_figures(row) for row in store.rows(sql)]
+    return _figures_of(store, split=f"{keys},", where="step IS NOT NULL", keys=keys)
 
 
 def _figures_by(store: Store, keys: str, where: list[str]) -> list[Row]:
-    sql = _FIGURES.format(split="", where=_OF_ENV, keys=keys)
-    return [_figures(row) for row in store.rows(sql, where) if row["episodes"]]
+    return _figures_of(store, where, split="", where=_OF_ENV, keys=keys)
 
 
-def _figures(sums: Mapping[str, Any]) -> Row:
-    """Return the figures of a row of sums, with 95 % intervals."""
-    keys = {key: sums[key] for key in _KEYS if key in sums}
-    totals = {key: sums[key] for key in _TOTALS}
-    return {**keys, **totals, "success": _success(sums), "return": _mean_return(sums)}
+def _figures_of(store: Store, given: Sequence[Any] = (), **parts: str) -> list[Row]:
+    """Return the figures of each row of sums, with 95 % intervals."""
+    rows = [
+        row
+        for row in store.rows(_FIGURES.format(listed=_LISTED, **parts), list(given))
+        if row["episodes"]
+    ]
+    ranges = _ranges(store, {name for row in rows for name in row["env_ids"]})
+    return [
+        {
+            **{key: row[key] for key in _KEYS if key in row},
+            **{key: row[key] for key in _TOTALS},
+            "success": _success(row),
+            "return": _mean_return(row, range_of_all(ranges[name] for name in row["env_ids"])),
+        }
+        for row in rows
+    ]
+
+
+def _ranges(store: Store, names: Iterable[str]) -> dict[str, Ends | None]:
+    """Return the range of the returns of environments by their names, which need not be ids."""
+    ids: dict[str, str] = {}
+    for run in store.sources:
+        parameters = _info(run).get("parameters")
+        for name, one in (parameters if isinstance(parameters, Mapping) else {}).items():
+            if isinstance(one, Mapping) and isinstance(one.get("id"), str):
+                ids[name] = one["id"]
+    return {name: return_range_of(ids.get(name, name)) for name in names}
 
 
 def _success(sums: Mapping[str, Any]) -> Row | None:
@@ -156,19 +187,29 @@ def _proportion(rate: float, n: int, tasks: int, error: float | None) -> Row:
     return {"mean": rate, "low": low, "high": high}
 
 
-def _mean_return(sums: Mapping[str, Any]) -> Row | None:
-    """Return the same interval as ``mean_estimate``, computed from sums over tasks."""
+def _mean_return(sums: Mapping[str, Any], ends: Ends | None) -> Row | None:
+    """Return the same interval as ``mean_estimate``, computed from sums over tasks.
+
+    With very many tasks it is that of Student's t, which then differs little.
+    """
     n, tasks = int(sums["m"]), int(sums["return_tasks"])
     if not n:
         return None
     mean = sums["r"] / n
     error = _standard_error(mean, n, tasks, sums["r_r"], sums["r_m"], sums["m_m"])
-    if not sums["fractions"] and (error is not None or n == 1):
+    is_share = not sums["fractions"] and ends in {None, (0, 1)}
+    if is_share and (error is not None or n == 1):
         return _proportion(mean, n, tasks, error)
-    if error is None:
+    around = ends_around(sums["least"], sums["most"], ends)
+    if error is None or around is None:
         return {"mean": mean, "low": None, "high": None}
-    half = t_quantile(CONFIDENCE, tasks - 1) * error
-    return {"mean": mean, "low": mean - half, "high": mean + half}
+    if sums["task_returns"] is None:
+        half = t_quantile(CONFIDENCE, tasks - 1) * error
+        low, high = max(mean - half, around[0]), min(mean + half, around[1])
+    else:
+        values = (np.array(sums[name], dtype=float) for name in ("task_returns", "task_sizes"))
+        low, high = MeanLikelihood(*values, around).interval(CONFIDENCE)
+    return {"mean": mean, "low": low, "high": high}
 
 
 def _standard_error(
