@@ -22,8 +22,9 @@ __all__ = ["CONFIDENCE", "figures_by_step", "overview"]
 Row = dict[str, Any]
 
 CONFIDENCE = 0.95
-_LISTED = 5_000
+_LISTED = 50_000
 """Up to this number of tasks the interval of a return is that of ``mean_estimate``."""
+_LISTS = ("returns", "sizes")
 _BINS = 24
 _CURVE_POINTS = 60
 _EPISODES_A_POINT = 25
@@ -207,8 +208,8 @@ def _mean_return(sums: Mapping[str, Any], ends: Ends | None) -> Row | None:
         half = t_quantile(CONFIDENCE, tasks - 1) * error
         low, high = max(mean - half, around[0]), min(mean + half, around[1])
     else:
-        values = (np.array(sums[name], dtype=float) for name in ("task_returns", "task_sizes"))
-        low, high = MeanLikelihood(*values, around).interval(CONFIDENCE)
+        returns, sizes = (np.array(sums[f"task_{name}"], dtype=float) for name in _LISTS)
+        low, high = MeanLikelihood(returns, sizes, around).interval(CONFIDENCE)
     return {"mean": mean, "low": low, "high": high}
 
 
