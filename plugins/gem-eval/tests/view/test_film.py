@@ -105,7 +105,7 @@ def test_rules_are_open_at_the_start_and_folded_after(open_page, root):
     page.keyboard.press("ArrowRight")
     assert "You are playing Sudoku" not in page.inner_text(".film-text")
     page.click(".film-text summary")
-    assert "You are playing Sudoku" in page.inner_text(".film-text")
+    page.wait_for_selector(".film-text >> text=You are playing Sudoku")
 
 
 def test_the_url_names_the_board(open_page, root):
