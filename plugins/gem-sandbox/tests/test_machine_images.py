@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -15,8 +16,8 @@ from hypothesis import strategies as st
 from local_machines import has_users
 from selection import thorough
 
-from gem_core.caches import cache_folder
 from gem_core.errors import ConfigError, MachineError
+from gem_sandbox.machines.local.layers import layers, layers_folder, remove_layers
 from gem_sandbox.machines.local.provider import LocalProvider
 from gem_workers.machine import MachineSpec
 
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("local")
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return cache_folder("machines")
+    return layers_folder()
 
 
 @pytest.fixture
@@ -288,14 +289,74 @@ def test_an_image_is_built_once_and_again_after_a_change(provider, context, cach
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("damage", [b"", b"x" * 100])
-def test_a_damaged_cache_is_rebuilt(context, cache, damage):
-    spec = context("FROM a\nRUN mkdir -p /app && echo 1 > /app/f\n")
+@pytest.mark.parametrize("damage", [b"", b"x" * 100, b"{}", None])
+def test_a_damaged_layer_is_built_again(context, cache, damage):
+    spec = context("FROM a\nRUN mkdir -p /app && echo 1 > /app/f\nRUN echo 2 > /app/g\n")
     for _ in range(2):
         with LocalProvider() as provider, started(provider, spec) as machine:
             assert machine.read("/app/f") == b"1\n"
-        for file in cache.iterdir():
-            file.write_bytes(damage)
+        assert len(layers()) == 2
+        lowest = next(one.key for one in layers() if not one.below)
+        if damage is None:
+            shutil.rmtree(cache / lowest / "files")
+        else:
+            (cache / lowest / "layer.json").write_bytes(damage)
+
+
+@pytest.mark.slow
+def test_images_with_equal_first_lines_share_their_layers(provider, context):
+    head = "FROM a\nRUN mkdir -p /app && date +%s%N > /app/stamp\n"
+    stamps = set()
+    for number in range(3):
+        lines = f"COPY f /app/\nRUN echo {number} >> /app/f && rm -f /app/none\n"
+        with started(provider, context(head + lines, {"f": str(number)})) as machine:
+            stamps.add(machine.read("/app/stamp"))
+            assert machine.read("/app/f") == f"{number}{number}\n".encode()
+    assert len(stamps) == 1
+    assert sorted(len(one.below) for one in layers()) == [0, 1, 1, 1]
+    assert {one.step for one in layers() if not one.below} == {head.splitlines()[1]}
+
+
+@pytest.mark.slow
+def test_a_change_of_a_file_that_no_step_copies_builds_nothing(provider, context):
+    lines = "FROM a\nCOPY f /app/\nRUN date +%s%N > /app/stamp\n"
+    with started(provider, context(lines, {"f": "1", "other": "1"})) as machine:
+        first = machine.read("/app/stamp")
+    with started(provider, context(lines, {"f": "1", "other": "2"})) as machine:
+        assert machine.read("/app/stamp") == first
+
+
+@pytest.mark.slow
+def test_layers_are_removed_one_by_one(provider, context):
+    spec = context("FROM a\nRUN mkdir -m 0 /sealed\nRUN mkdir /app && date +%s%N > /app/stamp\n")
+    with started(provider, spec) as machine:
+        first = machine.read("/app/stamp")
+    assert all(one.size > 0 for one in layers())
+    remove_layers([one.key for one in layers() if not one.below])
+    assert len(layers()) == 1
+    with LocalProvider() as other, started(other, spec) as machine:
+        assert machine.read("/app/stamp") != first
+    with pytest.raises(ConfigError, match="cannot be removed"):
+        remove_layers(["../layers"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("overlay", [True, False])
+def test_a_layer_hides_what_is_below_it(context, overlay):
+    spec = context(
+        "FROM a\n"
+        "RUN mkdir -p /app/d/in /app/e && cd /app && echo 1 > d/f && echo 1 > gone && ln -s f l\n"
+        "RUN rm /app/gone && rm -r /app/d && mkdir /app/d && echo 2 > /app/d/g\n"
+        "RUN rmdir /app/e && echo file > /app/e && rm /app/l && mkdir /app/l\n"
+    )
+    with LocalProvider(overlay=overlay) as provider, started(provider, spec) as machine:
+        listed = machine.run("find . -mindepth 1 | sort | xargs; cat e").stdout
+        assert listed == "./d ./d/g ./e ./l\nfile\n"
+        machine.run("echo 3 > gone; rm e")
+        found = []
+        machine.snapshot(keep=lambda one: bool(found.append(one)))
+        known = {one.path: one.in_image for one in found}
+        assert (known["/app/gone"], known["/app/e"]) == (False, True)
 
 
 @pytest.mark.slow

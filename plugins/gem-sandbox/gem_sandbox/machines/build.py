@@ -90,11 +90,15 @@ class Recipe:
     def keys(self, start: str) -> list[str]:
         """Return a hash for each step: of ``start``, of all steps up to it and what they copy."""
         found = []
-        key, files = start, context_digest(self.folder)
+        key, names, variables = start, context_names(self.folder), dict[str, str]()
         for step in self.steps:
             parts = [key, step.name, step.arguments]
-            if step.name in _COPIES:
-                parts.append(files)
+            if step.name in {"ARG", "ENV"}:
+                variables |= assignments(step.arguments, variables)
+            elif step.name in _COPIES:
+                sources = _words(step, variables)[:-1]
+                copied = {name for one in sources for name, _ in _sources(names, one)}
+                parts.append(context_digest(self.folder, sorted(copied)))
             key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
             found.append(key)
         return found
@@ -247,8 +251,7 @@ class _State:
         return self._machine.run(script, user="root", cwd="/", env=self._variables).ok
 
     def _copy(self, step: Instruction) -> None:
-        words = _exec_form(step.arguments) or shlex.split(step.arguments)
-        words = [substitute(word, self._variables) for word in words]
+        words = _words(step, self._variables)
         options = dict(word[2:].partition("=")[::2] for word in words if word.startswith("--"))
         paths = [word for word in words if not word.startswith("--")]
         if not _MODE.fullmatch(options.get("chmod", "644")):
@@ -263,28 +266,11 @@ class _State:
             or self._machine.run(f"test -d {shlex.quote(place)}", user="root", cwd="/").ok
         )
         for source in sources:
-            found = list(self._sources(source))
+            found = list(_sources(self._names, source))
             if not found:
                 raise ConfigError(f"{step.name}: there is no {source!r} in {self._recipe.folder}")
             for name, inner in found:
                 self._put(step.name, name, place, inner, is_folder=is_folder, options=options)
-
-    def _sources(self, source: str) -> Iterator[tuple[str, str]]:
-        """Yield the names that a source stands for, and their paths below the destination.
-
-        The path is empty for a name that is the source itself.
-        """
-        pattern = posixpath.normpath(source.lstrip("/"))
-        if pattern == ".":
-            yield ".", ""
-        for name in self._names:
-            if pattern == ".":
-                yield name, name
-                continue
-            for above in (name, *(str(one) for one in Path(name).parents)):
-                if above != "." and _matches(above, pattern):
-                    yield name, name[len(above) + 1 :]
-                    break
 
     def _put(
         self,
@@ -336,6 +322,30 @@ class _State:
     def _own(self, path: str, options: Mapping[str, str]) -> None:
         if "chown" in options:
             self._do(["chown", "-h", options["chown"], path], user="root", cwd="/")
+
+
+def _words(step: Instruction, variables: Mapping[str, str]) -> list[str]:
+    """Return the options, the sources and the destination of ``COPY`` or ``ADD``."""
+    words = _exec_form(step.arguments) or shlex.split(step.arguments)
+    return [substitute(word, variables) for word in words]
+
+
+def _sources(names: Sequence[str], source: str) -> Iterator[tuple[str, str]]:
+    """Yield the names that a source stands for, and their paths below the destination.
+
+    The path is empty for a name that is the source itself.
+    """
+    pattern = posixpath.normpath(source.lstrip("/"))
+    if pattern == ".":
+        yield ".", ""
+    for name in names:
+        if pattern == ".":
+            yield name, name
+            continue
+        for above in (name, *(str(one) for one in Path(name).parents)):
+            if above != "." and _matches(above, pattern):
+                yield name, name[len(above) + 1 :]
+                break
 
 
 def _matches(name: str, pattern: str) -> bool:

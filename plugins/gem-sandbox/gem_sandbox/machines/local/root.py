@@ -56,18 +56,18 @@ class OverlayError(OSError):
 
 
 def enter(
-    plan: dict[str, Any], below: list[list[int]], layers: int, source: int, built: int
+    plan: dict[str, Any], below: list[list[int]], layers: int, source: int, built: list[int]
 ) -> Listing | None:
     """Make the root file system, and make it that of all processes of this mount namespace.
 
     Args:
-        plan: The machine's mount points (``layers``), ``hostname``, ``network``,
+        plan: The machine's ``mount_points``, ``hostname``, ``network``,
             ``folders``, and whether to use an ``overlay``.
         below: Descriptors of the folders below each mount point, upper ones first.
         layers: A descriptor of the folder for what is written.
         source: A descriptor of what was written before: an archive, or the folder of another
             machine's layers; -1 for none.
-        built: A descriptor of the archive of what was built; -1 for none.
+        built: Descriptors of what was built: a folder for each layer, the lowest first.
 
     Returns:
         What there was before the snapshot, where overlayfs cannot be mounted; None where it can.
@@ -77,7 +77,7 @@ def enter(
     os.mkdir(root)
     before = None
     if not (plan["overlay"] and _has_overlays(root, plan, below, layers, source)):
-        before = _mount_plain(root, plan, below, layers, [built, source])
+        before = _mount_plain(root, plan, below, layers, built, source)
     with contextlib.suppress(OSError):
         kernel.mount(None, AT, None, kernel.MS_REMOUNT | _QUIET, _size(plan["disk"]))
     _enter(root, plan, devices, is_copy=source >= 0)
@@ -93,7 +93,7 @@ def _has_overlays(
     except OverlayError:
         with contextlib.suppress(OSError):
             kernel.umount(root)  # with what is mounted inside
-        for number in range(len(plan["layers"])):
+        for number in range(len(plan["mount_points"])):
             remove(layers, str(number))
         return False
     return True
@@ -107,7 +107,7 @@ def _mount_overlays(
         copy_tree(source, layers)
     elif source >= 0:
         _restore(source)
-    for number, target in enumerate(plan["layers"]):
+    for number, target in enumerate(plan["mount_points"]):
         upper, work = f"{_LAYERS}/{number}", f"{AT}/work{number}"
         if source < 0:
             os.mkdir(upper, 0o755)
@@ -118,17 +118,21 @@ def _mount_overlays(
 
 
 def _mount_plain(
-    root: str, plan: dict[str, Any], below: list[list[int]], layers: int, archives: list[int]
+    root: str,
+    plan: dict[str, Any],
+    below: list[list[int]],
+    layers: int,
+    built: list[int],
+    source: int,
 ) -> Listing:
     """Copy what can be written, and mount the programs."""
-    built, source = archives
     base = below[0][-1]
-    before = fill(base, layers, [source] if built < 0 else [built, source])
-    for number in range(1, len(plan["layers"])):
+    before = fill(base, layers, built, source)
+    for number in range(1, len(plan["mount_points"])):
         os.makedirs(f"{_LAYERS}/{number}", exist_ok=True)  # nothing is ever written there
     kernel.mount(f"{_LAYERS}/0", root, None, kernel.MS_BIND)
     mount_programs(base, root)
-    for target, (*_, folder) in zip(plan["layers"], below, strict=True):
+    for target, (*_, folder) in zip(plan["mount_points"], below, strict=True):
         if target:
             mount_read_only(f"/proc/self/fd/{folder}", _place(root, target))
     return before
