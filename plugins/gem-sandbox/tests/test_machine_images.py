@@ -410,8 +410,10 @@ def test_names_of_images_stand_for_folders(context, tmp_path):
         pytest.raises(ConfigError, match="root file system"),
     ):
         provider.prepare(spec)
-    with pytest.raises(ConfigError, match="prelude"):
-        LocalProvider(prelude="maybe")
+    with pytest.raises(ConfigError, match="build_network"):
+        LocalProvider(build_network="bridge")
+    with pytest.raises(ConfigError, match="installed"):
+        LocalProvider(installed="maybe")
 
 
 @pytest.mark.slow
@@ -419,9 +421,12 @@ def test_packages_that_are_there_are_left_out_unless_asked(context):
     spec = context(
         "FROM a\nRUN apt-get update && apt-get install -y --no-install-recommends bash\n"
     )
-    with LocalProvider() as provider:
+    with LocalProvider(build_network="none") as provider:
         provider.prepare(spec)
-    with LocalProvider(prelude="run") as provider, pytest.raises(ConfigError, match="line 2: RUN"):
+    with (
+        LocalProvider(build_network="none", installed="run") as provider,
+        pytest.raises(ConfigError, match="line 2: RUN"),
+    ):
         provider.prepare(spec)
 
 
@@ -429,9 +434,10 @@ def test_packages_that_are_there_are_left_out_unless_asked(context):
 def test_only_packages_that_are_there_in_this_version_are_left_out(provider, context, subtests):
     for command, is_left_out in (
         ("pip install made", True),
-        ("python3 -m pip install -q 'made==1.2' && true", True),
+        ("pip3 install -q 'made==1.2' && true", True),
         ("pip install made==1.3", False),
-        ("pip install 'made>=1'", False),
+        ("pip install 'made>=1'", True),
+        ("pip install 'made>=2'", False),
         ("pip install made[extra]", False),
         ("pip install bash", False),
         ("pip install -r made", False),
@@ -439,6 +445,7 @@ def test_only_packages_that_are_there_in_this_version_are_left_out(provider, con
         ("apt-get install -y bash made", False),
         ("apt-get install -y bash && false", False),
         ("apt-get -y install --no-install-recommends bash", True),
+        ("apt-get update; apt-get install -y made; true", False),
     ):
         with subtests.test(command):
             spec = context(
@@ -450,7 +457,7 @@ def test_only_packages_that_are_there_in_this_version_are_left_out(provider, con
             if is_left_out:
                 provider.prepare(spec)
             else:
-                with pytest.raises(ConfigError, match="line 4: RUN ended"):
+                with pytest.raises(ConfigError, match=r"line 4: RUN (ended|went on)"):
                     provider.prepare(spec)
 
 

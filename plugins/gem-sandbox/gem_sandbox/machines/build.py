@@ -33,32 +33,11 @@ __all__ = ["Recipe", "read_recipe"]
 _COPIES = frozenset({"ADD", "COPY"})
 _ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _RUN_TIMEOUT = 600.0
-_INSTALLS = re.compile(
-    r"apt(?:-get)?(?:\s+-[yq]+)*\s+install\s+(?P<apt>.*)|apk\s+add\s+(?P<apk>.*)"
-    r"|(?:python3?\s+-m\s+)?pip3?\s+install\s+(?P<pip>.*)"
-)
-_HOUSEKEEPING = re.compile(
-    r"apt(?:-get)?(?:\s+-\S+)*\s+(?:update|clean|autoclean|autoremove|upgrade)(?:\s+-\S+)*"
-    r"|rm\s+-rf?\s+/var/(?:lib/apt/lists|cache/apt)\S*"
-)
-_PACKAGE = re.compile(r"(?P<name>[A-Za-z0-9][\w.+-]*)")
-_PINNED = re.compile(rf"{_PACKAGE.pattern}(?:==(?P<version>[\w.+!-]+))?")
-_INSTALL_OPTION = re.compile(
-    r"-[yqU]+|--(?:yes|quiet|upgrade|user|no-cache|no-cache-dir|no-input|no-install-recommends"
-    r"|break-system-packages|disable-pip-version-check|root-user-action=\w+)"
-)
+_BASE = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+"""Variables of every base, to which others may refer."""
 _MODE = re.compile(r"[0-7]{3,4}")
-_HARMLESS = re.compile(r"set\s+-\S+|export\s+DEBIAN_FRONTEND=\S+|true|")
-_IS_THERE = """while [ $# -gt 0 ]; do
-  case $1 in
-    pip) python3 -c "import importlib.metadata as all, sys
-sys.exit(sys.argv[2] not in ('', all.version(sys.argv[1])))" "$2" "$3" 2>/dev/null ;;
-    apt) [ -e "/usr/share/doc/$2" ] || command -v "$2" >/dev/null ;;
-    apk) command -v "$2" >/dev/null ;;
-  esac || exit 1
-  shift 3
-done"""
-"""Whether all packages are there: each is three arguments, its installer, name and version."""
+_FAILED = "/dev/shm/host/failed"  # noqa: S108 - of the machine
+"""Where package managers of a build write what has failed; see ``local/installed.sh``."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +69,7 @@ class Recipe:
     def keys(self, start: str) -> list[str]:
         """Return a hash for each step: of ``start``, of all steps up to it and what they copy."""
         found = []
-        key, names, variables = start, context_names(self.folder), dict[str, str]()
+        key, names, variables = start, context_names(self.folder), dict(_BASE)
         for step in self.steps:
             parts = [key, step.name, step.arguments]
             if step.name in {"ARG", "ENV"}:
@@ -104,13 +83,13 @@ class Recipe:
         return found
 
     def carry_out(
-        self, machine: Machine, *, skip_prelude: bool = True, done: int = 0
+        self, machine: Machine, *, env: Mapping[str, str] | None = None, done: int = 0
     ) -> Iterator[int]:
         """Do on a machine what the Dockerfile says.
 
         Args:
             machine: A machine with the files of the steps that are done, over the base image.
-            skip_prelude: Leave out commands that only install packages which are there already.
+            env: Variables of commands, which the image does not get.
             done: The number of steps that are done.
 
         Yields:
@@ -119,7 +98,7 @@ class Recipe:
         Raises:
             ConfigError: An instruction cannot be carried out; the message has the file and line.
         """
-        state = _State(self, machine, skip_prelude=skip_prelude)
+        state = _State(self, machine, env or {})
         for number, step in enumerate(self.steps):
             if number < done:
                 state.note(step)
@@ -146,7 +125,7 @@ def read_recipe(folder: str | Path) -> Recipe:
     bases = [step for step in steps if step.name == "FROM"]
     if len(bases) != 1:
         raise ConfigError(f"{place / 'Dockerfile'}: it must have one FROM; it has {len(bases)}.")
-    variables: dict[str, str] = {}
+    variables = dict(_BASE)
     env: dict[str, str] = {}
     for step in steps:
         if step.name in {"ARG", "ENV"}:
@@ -167,12 +146,12 @@ def _refusal(folder: Path, step: Instruction, problem: str) -> ConfigError:
 class _State:
     """A machine on which instructions are carried out, with their variables."""
 
-    def __init__(self, recipe: Recipe, machine: Machine, *, skip_prelude: bool) -> None:
+    def __init__(self, recipe: Recipe, machine: Machine, env: Mapping[str, str]) -> None:
         self._recipe = recipe
         self._machine = machine
-        self._skip_prelude = skip_prelude
+        self._env = env
         self._names = context_names(recipe.folder)
-        self._variables: dict[str, str] = {}
+        self._variables = dict(_BASE)
         self._folder, self._user = "/", "root"
 
     def note(self, step: Instruction) -> None:
@@ -192,7 +171,7 @@ class _State:
             self._do(["mkdir", "-p", self._folder], user="root", cwd="/")
         elif step.name in _COPIES:
             self._copy(step)
-        elif step.name == "RUN" and not (self._skip_prelude and self._is_prelude(step.arguments)):
+        elif step.name == "RUN":
             self._run(step.arguments)
             return True
         return False
@@ -212,43 +191,25 @@ class _State:
             timeout=_RUN_TIMEOUT,
             user=self._user,
             cwd=self._folder,
-            env=self._variables,
+            env={**self._env, **self._variables},
         )
+        has_network = self._machine.spec.network == "host"
         if not found.ok:
             why = f"the limit {found.limit}" if found.limit else f"exit status {found.exit_status}"
             said = (found.stderr or found.stdout).strip()[-500:]
-            raise ConfigError(f"RUN ended with {why} (machines have no network): {said}")
+            network = "" if has_network else " (this build has no network)"
+            raise ConfigError(f"RUN ended with {why}{network}: {said}")
+        if not has_network:
+            self._check_installed()
 
-    def _is_prelude(self, text: str) -> bool:
-        """Return whether a command only installs packages, and all of them are there.
-
-        A version counts only where ``pip`` is told exactly one; a command that asks for another
-        one, for a range or for extras is run.
-        """
-        wanted: list[str] = []
-        is_prelude = False
-        for part in re.split(r"\s*(?:&&|;)\s*", text.strip()):
-            installs = _INSTALLS.fullmatch(part)
-            if installs:
-                installer = str(installs.lastgroup)
-                pattern = _PINNED if installer == "pip" else _PACKAGE
-                for word in installs[installer].split():
-                    if _INSTALL_OPTION.fullmatch(word):
-                        continue
-                    package = pattern.fullmatch(word.strip("\"'"))
-                    if package is None:
-                        return False  # a path, a range, an option: what is wanted is not known
-                    version = package.groupdict().get("version") or ""
-                    wanted += [installer, package["name"], version]
-            elif not _HOUSEKEEPING.fullmatch(part):
-                if not _HARMLESS.fullmatch(part):
-                    return False
-                continue
-            is_prelude = True
-        if not is_prelude:
-            return False
-        script = f"bash -c {shlex.quote(_IS_THERE)} - {shlex.join(wanted)}"
-        return self._machine.run(script, user="root", cwd="/", env=self._variables).ok
+    def _check_installed(self) -> None:
+        """Raise ``ConfigError`` if nothing could be installed, but the command went on."""
+        failed = self._machine.run(f"cat {_FAILED} 2>/dev/null", user="root", cwd="/").stdout
+        if failed:
+            raise ConfigError(
+                f"RUN went on although this has failed, as this build has no network: "
+                f"{failed.strip().splitlines()[0]}"
+            )
 
     def _copy(self, step: Instruction) -> None:
         words = _words(step, self._variables)

@@ -6,14 +6,16 @@ have changed, and images whose first lines are equal share their layers.
 """
 
 import fnmatch
+import os
 import platform
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Protocol, Self
+from typing import IO, Literal, Protocol, Self
 
 from gem_sandbox.machines.build import read_recipe
+from gem_sandbox.machines.local.host_network import HOST_FOLDER, BuildNetwork, build_network
 from gem_sandbox.machines.local.layers import Layers
 from gem_workers.machine import Machine, MachineSpec
 
@@ -21,6 +23,7 @@ __all__ = ["BuildMachine", "BuiltImage", "find_or_build"]
 
 _FORMAT = "3"
 _LIMIT = 1 << 32
+_PROCESSES = 4096
 _SHOWN = 200
 
 
@@ -60,7 +63,8 @@ def find_or_build(
     found: Layers,
     start: Callable[[MachineSpec, BuiltImage], BuildMachine],
     *,
-    skip_prelude: bool,
+    network: Literal["host", "none"],
+    skips_installed: bool,
     mount_points: Sequence[str] = (),
 ) -> BuiltImage:
     """Return the image of a folder with a Dockerfile, of layers from the cache if they are there.
@@ -70,7 +74,8 @@ def find_or_build(
         images: Folders with a root file system, by patterns of the names in ``FROM``.
         found: Where layers are found and kept.
         start: Starts a machine of an image to build on.
-        skip_prelude: Leave out commands that only install what is there.
+        network: The network of the commands.
+        skips_installed: Whether nothing is installed that is there.
         mount_points: Where machines have further folders of the host.
 
     Raises:
@@ -81,16 +86,27 @@ def find_or_build(
     bases = (path for name, path in images.items() if fnmatch.fnmatchcase(recipe.base, name))
     base = next(bases, "")
     image = BuiltImage(base, recipe.env, recipe.workdir, recipe.user)
-    start_key = [_FORMAT, platform.machine(), *_identity(base), str(skip_prelude), *mount_points]
+    start_key = [_FORMAT, platform.machine(), *_identity(base), str(skips_installed), *mount_points]
     keys = recipe.keys("\0".join(start_key))
     done, chain = len(keys), found.chain(keys[-1])
     while done and chain is None:
         done -= 1
         chain = found.chain(keys[done - 1]) if done else ()
     image = replace(image, layers=chain or ())
+    spec = MachineSpec(
+        workdir="/",
+        disk=_LIMIT,
+        memory=_LIMIT,
+        processes=_PROCESSES,
+        cpus=os.cpu_count() or 1,
+        network=network,
+    )
+    host = build_network() if network == "host" else BuildNetwork({"PIP_RETRIES": "0"}, {})
     while done < len(keys):
-        with start(MachineSpec(workdir="/", disk=_LIMIT), image) as machine:
-            steps = recipe.carry_out(machine, skip_prelude=skip_prelude, done=done)
+        with start(spec, image) as machine:
+            for path, content in {f"{HOST_FOLDER}/build": b"", **host.files}.items():
+                machine.write(path, content)
+            steps = recipe.carry_out(machine, env=host.env, done=done)
             done = next(steps, len(keys))
             with tempfile.TemporaryFile() as archive:
                 machine.pack_layer(archive, _LIMIT)

@@ -16,7 +16,10 @@ from gem_core.lifetimes import Lifetime
 from gem_sandbox.holder import Holder
 from gem_sandbox.machines.host_machine import HostMachine
 from gem_sandbox.machines.job_starter import Job
+from gem_sandbox.machines.local.host_network import name_files
 from gem_sandbox.machines.local.images import BuiltImage, find_or_build
+from gem_sandbox.machines.local.installed import FOLDER as PROGRAMS
+from gem_sandbox.machines.local.installed import programs
 from gem_sandbox.machines.local.layers import FILES, Layers, has_path
 from gem_sandbox.machines.local.messages import STATUS, receive, send
 from gem_sandbox.machines.local.server_process import ServerProcess
@@ -40,15 +43,19 @@ class LocalProvider:
     """Machines in namespaces of the kernel: root of their own users, without a network.
 
     What a machine writes is kept in memory; it counts towards ``disk``. Images are folders of the
-    host, or are built from a Dockerfile (``build``) without a container engine and without a
-    network: of one stage, with files of its own folder.
+    host, or are built from a Dockerfile (``build``) without a container engine: of one stage, with
+    files of its own folder.
 
     Args:
         images: Folders with a root file system for the names in ``FROM``, which may have wildcards,
             such as ``{"debian:*": "/srv/debian"}``. Other names stand for the default: the host's
             ``/usr``.
-        prelude: ``skip`` to leave out commands of a Dockerfile that only install packages which
-            are there already, or ``run``.
+        build_network: The network of a Dockerfile's commands: ``host``, as its author is trusted
+            just as an image is, or ``none``. Machines have none but what their spec says.
+        installed: Where ``apt-get``, ``pip``, ``uv`` and others do nothing, and succeed, if what
+            they are to install is there in the version asked for: in builds (``build``), in
+            machines too (``skip``), as tests that install what they use need it without a network,
+            or nowhere (``run``).
         folders: Folders of the host that machines see, by their path in the machine, such as
             ``{"/opt/tools": "/srv/tools"}``. What a machine writes there stays in the machine.
         overlay: Whether to use overlayfs where it can be mounted. Without it, programs cannot be
@@ -61,16 +68,19 @@ class LocalProvider:
         self,
         *,
         images: Mapping[str, str] | None = None,
-        prelude: Literal["skip", "run"] = "skip",
+        build_network: Literal["host", "none"] = "host",
+        installed: Literal["build", "skip", "run"] = "build",
         folders: Mapping[str, str] | None = None,
         overlay: bool = True,
     ) -> None:
-        if prelude not in {"skip", "run"}:
-            raise ConfigError(f"prelude must be 'skip' or 'run'; got {prelude!r}.")
+        if build_network not in {"host", "none"}:
+            raise ConfigError(f"build_network must be 'host' or 'none'; got {build_network!r}.")
+        if installed not in {"build", "skip", "run"}:
+            raise ConfigError(f"installed must be 'build', 'skip' or 'run'; got {installed!r}.")
         self._images = dict(images or {})
         self._folders = _checked_folders(folders or {})
         self._overlay = overlay
-        self._skip_prelude = prelude == "skip"
+        self._build_network, self._installed = build_network, installed
         self._built: dict[str, BuiltImage] = {}
         self._layers = Layers()
         self._server = shared_pools.lease(_KEY, ServerProcess)
@@ -98,8 +108,9 @@ class LocalProvider:
                 spec.build,
                 self._images,
                 self._layers,
-                self.start_from,
-                skip_prelude=self._skip_prelude,
+                self._start_build,
+                network=self._build_network,
+                skips_installed=self._installed != "run",
                 mount_points=list(self._folders),
             )
         return self._built[spec.build]
@@ -134,16 +145,38 @@ class LocalProvider:
         machine.begin(snapshot)
         return machine
 
-    def new(self, spec: MachineSpec, image: BuiltImage) -> "LocalMachine":
-        """Return a machine that is yet to begin."""
+    def _start_build(self, spec: MachineSpec, image: BuiltImage) -> "LocalMachine":
+        """Start a machine to carry out a Dockerfile on."""
+        machine = self.new(spec, image, skips_installed=self._installed != "run")
+        machine.begin(None)
+        return machine
+
+    def new(
+        self, spec: MachineSpec, image: BuiltImage, *, skips_installed: bool | None = None
+    ) -> "LocalMachine":
+        """Return a machine that is yet to begin.
+
+        Args:
+            spec: What it starts with.
+            image: Its image.
+            skips_installed: Whether nothing is installed that is there; None for the default.
+        """
         self._lifetime.check()
+        if skips_installed is None:
+            skips_installed = self._installed == "skip"
         spec = spec.settled(workdir=image.workdir, user=image.user)
-        machine = LocalMachine(self, spec, image)
+        machine = LocalMachine(self, spec, image, skips_installed=skips_installed)
         self._machines.add(machine)
         self._lifetime.check()
         return machine
 
-    def connect(self, spec: MachineSpec, image: BuiltImage, source: int | None) -> socket.socket:
+    def connect(
+        self,
+        spec: MachineSpec,
+        image: BuiltImage,
+        source: int | None,
+        programs: Mapping[str, str],
+    ) -> socket.socket:
         """Start a machine's processes; return its control socket.
 
         Args:
@@ -151,6 +184,7 @@ class LocalProvider:
             image: Its image.
             source: A descriptor of the files: an archive, or the folder of another machine's
                 layers; None for those of the image.
+            programs: Programs that it gets besides, by their paths in one folder.
         """
         plan = {
             **_plan(spec),
@@ -158,6 +192,8 @@ class LocalProvider:
             "mount_points": self.mount_points(image.base),
             "built": [(str(one.parent), f"{one.name}/{FILES}") for one in image.layers],
             "has_source": source is not None,
+            "programs": dict(programs),
+            "names": name_files() if spec.network == "host" else {},
         }
         mine, answer = self._ask_server(plan, source)
         if answer is None and self._server.has_died():  # before it got to this machine
@@ -280,8 +316,16 @@ class LocalMachine(HostMachine):
 
     provider = "local"
 
-    def __init__(self, provider: LocalProvider, spec: MachineSpec, image: BuiltImage) -> None:
+    def __init__(
+        self,
+        provider: LocalProvider,
+        spec: MachineSpec,
+        image: BuiltImage,
+        *,
+        skips_installed: bool,
+    ) -> None:
         self._image = image
+        self._programs = programs() if skips_installed else {}
         self._control = Holder(_hang_up, what="machine", error=MachineError)
         super().__init__(spec, self._control.end)
         self.image_env = image.env
@@ -293,7 +337,13 @@ class LocalMachine(HostMachine):
             self._connect(None if data is None else stack.enter_context(_descriptor(data)))
 
     def _connect(self, source: int | None) -> None:
-        self._control.put(self._provider.connect(self.spec, self._image, source))
+        control = self._provider.connect(self.spec, self._image, source, self._programs)
+        self._control.put(control)
+
+    def environment(self, env: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return the environment of a command."""
+        found = super().environment(env)
+        return {**found, "PATH": f"{PROGRAMS}:{found['PATH']}"} if self._programs else found
 
     def replace_files(self, data: bytes) -> None:
         with _descriptor(data) as source:

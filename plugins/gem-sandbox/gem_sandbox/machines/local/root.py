@@ -164,6 +164,10 @@ def _enter(root: str, plan: dict[str, Any], devices: list[int], *, is_copy: bool
     kernel.pivot_root(".", ".")
     kernel.umount(".")
     os.chdir("/")
+    if plan["programs"]:
+        _add_programs(plan["programs"])
+    for path, content in plan["names"].items():
+        _cover(path, content)
     for folder in plan["folders"]:
         with contextlib.suppress(*([OSError] if is_copy else [])):  # it may be a file meanwhile
             make_folders(folder)
@@ -171,6 +175,33 @@ def _enter(root: str, plan: dict[str, Any], devices: list[int], *, is_copy: bool
     if plan["network"] == "none":
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
             fcntl.ioctl(link, _SET_FLAGS, struct.pack("16sh14x", b"lo", _UP))
+
+
+def _add_programs(programs: dict[str, str]) -> None:
+    """Add a folder of programs that nobody can change."""
+    folder = os.path.dirname(next(iter(programs)))
+    os.mkdir(folder)
+    kernel.mount("programs", folder, "tmpfs", _QUIET, "mode=755,size=1m")
+    for path, text in programs.items():
+        with open(os.open(path, os.O_CREAT | os.O_WRONLY, 0o755), "w") as file:
+            os.fchmod(file.fileno(), 0o755)
+            file.write(text)
+    kernel.remount(folder, kernel.MS_RDONLY | _QUIET)
+
+
+def _cover(path: str, content: bytes) -> None:
+    """Mount a file of the host's over the one at a path, which layers do not have then."""
+    source = f"/dev/{os.path.basename(path)}"
+    with open(source, "wb") as file:
+        file.write(content)
+    os.chmod(source, 0o644)
+    if os.path.islink(path):
+        os.unlink(path)
+    if not os.path.lexists(path):
+        make_folders(os.path.dirname(path))
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
+    kernel.mount(source, path, None, kernel.MS_BIND)
+    os.unlink(source)
 
 
 def _mount_overlay(place: str, options: str) -> None:
