@@ -35,6 +35,8 @@ _ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _RUN_TIMEOUT = 600.0
 _BASE = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 """Variables of every base, to which others may refer."""
+_SCRIPT = "/dev/shm/host/script"  # noqa: S108 - of the machine
+"""Where a here-document lies that names its own interpreter; no layer holds it."""
 _MODE = re.compile(r"[0-7]{3,4}")
 _FAILED = "/dev/shm/host/failed"  # noqa: S108 - of the machine
 """Where package managers of a build write what has failed; see ``local/installed.sh``."""
@@ -72,6 +74,7 @@ class Recipe:
         key, names, variables = start, context_names(self.folder), dict(_BASE)
         for step in self.steps:
             parts = [key, step.name, step.arguments]
+            parts += [one.content for one in step.here_documents]
             if step.name in {"ARG", "ENV"}:
                 variables |= assignments(step.arguments, variables)
             elif step.name in _COPIES:
@@ -153,6 +156,7 @@ class _State:
         self._names = context_names(recipe.folder)
         self._variables = dict(_BASE)
         self._folder, self._user = "/", "root"
+        self._shell = ["/bin/sh", "-c"]
 
     def note(self, step: Instruction) -> None:
         """Take over what an instruction says about those that follow."""
@@ -161,6 +165,8 @@ class _State:
             self._variables |= assignments(text, self._variables)
         elif step.name == "WORKDIR":
             self._folder = self._absolute(substitute(text.strip("\"'"), self._variables))
+        elif step.name == "SHELL":
+            self._shell = _exec_form(text) or self._shell
         elif step.name == "USER":
             self._user = substitute(text.strip("\"'"), self._variables).partition(":")[0]
 
@@ -172,7 +178,7 @@ class _State:
         elif step.name in _COPIES:
             self._copy(step)
         elif step.name == "RUN":
-            self._run(step.arguments)
+            self._run(step)
             return True
         return False
 
@@ -184,10 +190,13 @@ class _State:
         if not found.ok:
             raise ConfigError(found.stderr.strip() or f"{words[0]} failed")
 
-    def _run(self, text: str) -> None:
-        command = _exec_form(text)
+    def _run(self, step: Instruction) -> None:
+        words = None if step.here_documents else _exec_form(step.command)
+        if step.here_documents and step.command.startswith("#!"):
+            self._machine.write(_SCRIPT, step.command, mode=0o755)
+            words = [_SCRIPT]
         found = self._machine.run(
-            text if command is None else shlex.join(command),
+            shlex.join(words or [*self._shell, step.command]),
             timeout=_RUN_TIMEOUT,
             user=self._user,
             cwd=self._folder,
@@ -217,13 +226,13 @@ class _State:
         paths = [word for word in words if not word.startswith("--")]
         if not _MODE.fullmatch(options.get("chmod", "644")):
             raise ConfigError(f"--chmod={options['chmod']} is not a mode such as 755")
-        if len(paths) < 2:
+        if len(paths) + len(step.here_documents) < 2:
             raise ConfigError(f"{step.name} needs a source and a destination")
         *sources, target = paths
         place = self._absolute(target)
         is_folder = (
             target.endswith(("/", "/."))
-            or len(sources) > 1
+            or len(sources) + len(step.here_documents) > 1
             or self._machine.run(f"test -d {shlex.quote(place)}", user="root", cwd="/").ok
         )
         for source in sources:
@@ -232,6 +241,12 @@ class _State:
                 raise ConfigError(f"{step.name}: there is no {source!r} in {self._recipe.folder}")
             for name, inner in found:
                 self._put(step.name, name, place, inner, is_folder=is_folder, options=options)
+        for document in step.here_documents:
+            content = document.content
+            if document.expands:
+                content = substitute(content, self._variables)
+            path = posixpath.join(place, document.name) if is_folder else place
+            self._write(path, content.encode(), int(options.get("chmod", "644"), 8), options)
 
     def _put(
         self,
@@ -266,10 +281,10 @@ class _State:
             self._do(["rm", "/tmp/.added"], user="root", cwd="/")  # noqa: S108
             return
         default = "755" if file.stat().st_mode & 0o111 else "644"
-        try:
-            self._machine.write(path, content, mode=int(options.get("chmod", default), 8))
-        except MachineError as error:
-            raise ConfigError(f"{how}: {error}") from error
+        self._write(path, content, int(options.get("chmod", default), 8), options)
+
+    def _write(self, path: str, content: bytes, mode: int, options: Mapping[str, str]) -> None:
+        self._machine.write(path, content, mode=mode)
         self._own(path, options)
 
     def _make_folder(self, path: str, options: Mapping[str, str]) -> None:
@@ -286,8 +301,14 @@ class _State:
 
 
 def _words(step: Instruction, variables: Mapping[str, str]) -> list[str]:
-    """Return the options, the sources and the destination of ``COPY`` or ``ADD``."""
-    words = _exec_form(step.arguments) or shlex.split(step.arguments)
+    """Return the options, the sources and the destination of ``COPY`` or ``ADD``.
+
+    Here-documents are left out.
+    """
+    text = step.arguments
+    for document in step.here_documents:
+        text = text.replace(document.mark, "", 1)
+    words = _exec_form(text) or shlex.split(text)
     return [substitute(word, variables) for word in words]
 
 
