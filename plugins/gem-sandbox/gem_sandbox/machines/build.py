@@ -55,23 +55,36 @@ class Recipe:
     folder: Path
     steps: tuple[Instruction, ...]
     base: str
-    env: dict[str, str] = field(default_factory=dict)
-    """The environment of commands, known when the recipe has been read."""
+    base_env: Mapping[str, str] = field(default_factory=dict)
+    base_workdir: str = "/"
+    base_user: str = "root"
+    """The variables, the directory and the user of that image."""
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The environment of commands."""
+        variables, env = {**_BASE, **self.base_env}, dict(self.base_env)
+        for step in self.steps:
+            if step.name in {"ARG", "ENV"}:
+                found = assignments(step.arguments, variables)
+                variables |= found
+                env |= found if step.name == "ENV" else {}
+        return env
 
     @property
     def workdir(self) -> str:
         """The directory in which commands start."""
-        return workdir_of(self.steps, base="/")
+        return workdir_of(self.steps, base=self.base_workdir)
 
     @property
     def user(self) -> str:
         """The user that runs commands."""
-        return user_of(self.steps, base="root")
+        return user_of(self.steps, base=self.base_user)
 
     def keys(self, start: str) -> list[str]:
         """Return a hash for each step: of ``start``, of all steps up to it and what they copy."""
         found = []
-        key, names, variables = start, context_names(self.folder), dict(_BASE)
+        key, names, variables = start, context_names(self.folder), {**_BASE, **self.base_env}
         for step in self.steps:
             parts = [key, step.name, step.arguments]
             parts += [one.content for one in step.here_documents]
@@ -128,18 +141,15 @@ def read_recipe(folder: str | Path) -> Recipe:
     bases = [step for step in steps if step.name == "FROM"]
     if len(bases) != 1:
         raise ConfigError(f"{place / 'Dockerfile'}: it must have one FROM; it has {len(bases)}.")
-    variables = dict(_BASE)
-    env: dict[str, str] = {}
+    variables = dict[str, str]()
     for step in steps:
-        if step.name in {"ARG", "ENV"}:
-            found = assignments(step.arguments, variables)
-            variables |= found
-            env |= found if step.name == "ENV" else {}
+        if step.name == "ARG":
+            variables |= assignments(step.arguments, variables)
     words = substitute(bases[0].arguments, variables).split()
     base = [word for word in words if not word.startswith("--")]
     if not base:
         raise _refusal(place, bases[0], "the image of FROM is a variable that has no value")
-    return Recipe(place, tuple(steps), base[0], env)
+    return Recipe(place, tuple(steps), base[0])
 
 
 def _refusal(folder: Path, step: Instruction, problem: str) -> ConfigError:
@@ -154,8 +164,8 @@ class _State:
         self._machine = machine
         self._env = env
         self._names = context_names(recipe.folder)
-        self._variables = dict(_BASE)
-        self._folder, self._user = "/", "root"
+        self._variables = {**_BASE, **recipe.base_env}
+        self._folder, self._user = recipe.base_workdir or "/", recipe.base_user or "root"
         self._shell = ["/bin/sh", "-c"]
 
     def note(self, step: Instruction) -> None:

@@ -5,7 +5,6 @@ the steps up to this one, and the files that these copy. So a build goes on wher
 have changed, and images whose first lines are equal share their layers.
 """
 
-import fnmatch
 import os
 import platform
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import IO, Literal, Protocol, Self
 
 from gem_sandbox.machines.build import read_recipe
+from gem_sandbox.machines.local.bases import Base, Bases
 from gem_sandbox.machines.local.host_network import HOST_FOLDER, BuildNetwork, build_network
 from gem_sandbox.machines.local.layers import Layers
 from gem_workers.machine import Machine, MachineSpec
@@ -22,7 +22,8 @@ from gem_workers.machine import Machine, MachineSpec
 __all__ = ["BuildMachine", "BuiltImage", "find_or_build"]
 
 _FORMAT = "3"
-_LIMIT = 1 << 32
+_LIMIT = 10 << 30
+_MEMORY = 8 << 30
 _PROCESSES = 4096
 _SHOWN = 200
 
@@ -32,14 +33,14 @@ class BuiltImage:
     """An image.
 
     Args:
-        base: The folder with the root that it starts from; empty for the default.
+        base: The root that it starts from.
         env: Environment variables of its commands.
         workdir: The directory in which its commands start.
         user: The user that runs its commands.
         layers: What was written over the base, lowest first.
     """
 
-    base: str
+    base: Base
     env: Mapping[str, str]
     workdir: str
     user: str
@@ -59,7 +60,7 @@ class BuildMachine(Machine, Protocol):
 
 def find_or_build(
     folder: str,
-    images: Mapping[str, str],
+    bases: Bases,
     found: Layers,
     start: Callable[[MachineSpec, BuiltImage], BuildMachine],
     *,
@@ -71,7 +72,7 @@ def find_or_build(
 
     Args:
         folder: The folder.
-        images: Folders with a root file system, by patterns of the names in ``FROM``.
+        bases: Root file systems for the names in ``FROM``; others stand for this host's programs.
         found: Where layers are found and kept.
         start: Starts a machine of an image to build on.
         network: The network of the commands.
@@ -83,8 +84,10 @@ def find_or_build(
         MachineError: The machine failed, or a layer cannot be kept.
     """
     recipe = read_recipe(folder)
-    bases = (path for name, path in images.items() if fnmatch.fnmatchcase(recipe.base, name))
-    base = next(bases, "")
+    base = bases.find(recipe.base) or Base(recipe.base, is_exact=False)
+    recipe = replace(
+        recipe, base_env=base.env, base_workdir=base.workdir or "/", base_user=base.user or "root"
+    )
     image = BuiltImage(base, recipe.env, recipe.workdir, recipe.user)
     start_key = [_FORMAT, platform.machine(), *_identity(base), str(skips_installed), *mount_points]
     keys = recipe.keys("\0".join(start_key))
@@ -96,7 +99,7 @@ def find_or_build(
     spec = MachineSpec(
         workdir="/",
         disk=_LIMIT,
-        memory=_LIMIT,
+        memory=_MEMORY,
         processes=_PROCESSES,
         cpus=os.cpu_count() or 1,
         network=network,
@@ -117,13 +120,10 @@ def find_or_build(
     return image
 
 
-def _identity(base: str) -> tuple[str, ...]:
+def _identity(base: Base) -> tuple[str, ...]:
     """Return what tells a root from others, also from one that was at its place before."""
-    if not base:
+    if not base.folder:
         return ("",)
-    place = Path(base).expanduser()
-    try:
-        status = place.stat()
-    except OSError:
-        return (base,)
+    place = Path(base.folder)
+    status = place.stat()
     return str(place.resolve()), str(status.st_ino), str(status.st_mtime_ns)

@@ -14,8 +14,10 @@ from typing import IO, Any, Literal, Self, TypeVar, cast
 from gem_core.errors import ConfigError, MachineError, SnapshotError
 from gem_core.lifetimes import Lifetime
 from gem_sandbox.holder import Holder
+from gem_sandbox.machines.build import read_recipe
 from gem_sandbox.machines.host_machine import HostMachine
 from gem_sandbox.machines.job_starter import Job
+from gem_sandbox.machines.local.bases import Base, Bases
 from gem_sandbox.machines.local.host_network import name_files
 from gem_sandbox.machines.local.images import BuiltImage, find_or_build
 from gem_sandbox.machines.local.installed import FOLDER as PROGRAMS
@@ -47,9 +49,11 @@ class LocalProvider:
     files of its own folder.
 
     Args:
-        images: Folders with a root file system for the names in ``FROM``, which may have wildcards,
-            such as ``{"debian:*": "/srv/debian"}``. Other names stand for the default: the host's
-            ``/usr``.
+        images: Root file systems for names of images, which may have wildcards: the name of one
+            that ``gem-core machine root`` has made, or an absolute folder, such as
+            ``{"python:3.13": "debian", "*": "/srv/debian"}``. The most specific name counts. None
+            for the file of images. A name in ``FROM`` that nothing stands for starts from the
+            programs of this host, which ``base_of`` then says.
         build_network: The network of a Dockerfile's commands: ``host``, as its author is trusted
             just as an image is, or ``none``. Machines have none but what their spec says.
         installed: Where ``apt-get``, ``pip``, ``uv`` and others do nothing, and succeed, if what
@@ -77,7 +81,7 @@ class LocalProvider:
             raise ConfigError(f"build_network must be 'host' or 'none'; got {build_network!r}.")
         if installed not in {"build", "skip", "run"}:
             raise ConfigError(f"installed must be 'build', 'skip' or 'run'; got {installed!r}.")
-        self._images = dict(images or {})
+        self._bases = Bases(images)
         self._folders = _checked_folders(folders or {})
         self._overlay = overlay
         self._build_network, self._installed = build_network, installed
@@ -101,12 +105,12 @@ class LocalProvider:
             build: Whether to look again for changes of the Dockerfile and its files.
         """
         if not spec.build:
-            self.mount_points(spec.image)
-            return BuiltImage(spec.image, {}, "/" if spec.image else "/root", "root")
+            base = self._base_of_image(spec.image)
+            return BuiltImage(base, base.env, base.workdir, base.user)
         if build or spec.build not in self._built:
             self._built[spec.build] = find_or_build(
                 spec.build,
-                self._images,
+                self._bases,
                 self._layers,
                 self._start_build,
                 network=self._build_network,
@@ -115,23 +119,41 @@ class LocalProvider:
             )
         return self._built[spec.build]
 
-    def mount_points(self, base: str) -> dict[str, str]:
+    def base_of(self, spec: MachineSpec) -> Base:
+        """Return the root file system from which a machine of a spec starts; nothing is built.
+
+        Raises:
+            ConfigError: The Dockerfile cannot be read, or a root is missing.
+        """
+        if not spec.build:
+            return self._base_of_image(spec.image)
+        name = read_recipe(spec.build).base
+        return self._bases.find(name) or Base(name, is_exact=False)
+
+    def _base_of_image(self, name: str) -> Base:
+        if not name:
+            return Base(workdir="/root")
+        if Path(name).expanduser().is_absolute():
+            folder = Path(name).expanduser()
+            if not folder.is_dir():
+                raise ConfigError(f"There is no folder {name!r} with a root file system.")
+            return Base(name, str(folder), workdir="/")
+        base = self._bases.find(name)
+        if base is None:
+            raise ConfigError(
+                f"No root file system stands for the image {name!r}. Make one: gem-core machine "
+                f"root NAME --from docker:{name} --for {name}; or use the machine 'docker'."
+            )
+        return base
+
+    def mount_points(self, base: Base) -> dict[str, str]:
         """Return the mount points of a machine with the host's folders below them.
 
         An empty name of a folder is the skeleton of the default root.
-
-        Args:
-            base: The folder with its root file system; empty for the default.
         """
-        if not base:
+        if not base.folder:
             return {"": "", **{path: path for path in _SYSTEM}, **self._folders}
-        folder = Path(base).expanduser()
-        if not folder.is_absolute() or not folder.is_dir():
-            raise ConfigError(
-                f"The provider 'local' takes the absolute path of a folder as image, which holds "
-                f"a root file system; got {base!r}."
-            )
-        return {"": str(folder), **self._folders}
+        return {"": base.folder, **self._folders}
 
     def start(self, spec: MachineSpec, snapshot: MachineSnapshot | None = None) -> "LocalMachine":
         """Start a machine; see ``MachineProvider``."""
