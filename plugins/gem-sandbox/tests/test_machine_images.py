@@ -521,3 +521,10 @@ def test_a_machine_of_a_root_without_names_finds_itself(provider, tmp_path):
         started(made, MachineSpec(image=str(root))) as machine,
     ):
         assert machine.run("getent hosts localhost machine").ok
+
+
+def test_a_build_ends_after_its_time_and_keeps_the_steps_that_are_done(provider, context, tmp_path):
+    spec = context("FROM a\nRUN date +%N >/done\nRUN sleep 60\n")
+    with pytest.raises(ConfigError, match="line 3: RUN ended with the limit wall_time"):
+        provider.prepare(replace(spec, build_timeout=1.0))
+    assert len(layers()) == 1

@@ -32,7 +32,6 @@ __all__ = ["Recipe", "read_recipe"]
 
 _COPIES = frozenset({"ADD", "COPY"})
 _ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
-_RUN_TIMEOUT = 600.0
 _SHOWN = 500
 _BASE = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 """Variables of every base, to which others may refer."""
@@ -87,7 +86,12 @@ class Recipe:
         return found
 
     def carry_out(
-        self, machine: Machine, *, env: Mapping[str, str] | None = None, done: int = 0
+        self,
+        machine: Machine,
+        *,
+        env: Mapping[str, str] | None = None,
+        done: int = 0,
+        timeout: float = 600.0,
     ) -> Iterator[int]:
         """Do on a machine what the Dockerfile says.
 
@@ -95,6 +99,7 @@ class Recipe:
             machine: A machine with the files of the steps that are done, over the base image.
             env: Variables of commands, which the image does not get.
             done: The number of steps that are done.
+            timeout: Seconds of wall time that a command may take.
 
         Yields:
             The number of steps that are done, after each command that was run.
@@ -102,7 +107,7 @@ class Recipe:
         Raises:
             ConfigError: An instruction cannot be carried out; the message has the file and line.
         """
-        state = _State(self, machine, env or {})
+        state = _State(self, machine, env or {}, timeout)
         for number, step in enumerate(self.steps):
             if number < done:
                 state.note(step)
@@ -150,10 +155,13 @@ def _refusal(folder: Path, step: Instruction, problem: str) -> ConfigError:
 class _State:
     """A machine on which instructions are carried out, with their variables."""
 
-    def __init__(self, recipe: Recipe, machine: Machine, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, recipe: Recipe, machine: Machine, env: Mapping[str, str], timeout: float
+    ) -> None:
         self._recipe = recipe
         self._machine = machine
         self._env = env
+        self._timeout = timeout
         self._names = context_names(recipe.folder)
         self._variables = dict(_BASE)
         self._folder, self._user = "/", "root"
@@ -198,7 +206,7 @@ class _State:
             words = [_SCRIPT]
         found = self._machine.run(
             shlex.join(words or [*self._shell, step.command]),
-            timeout=_RUN_TIMEOUT,
+            timeout=self._timeout,
             user=self._user,
             cwd=self._folder,
             env={**self._env, **self._variables},
@@ -210,6 +218,7 @@ class _State:
             network = "with the network of this host"
         if not found.ok:
             why = f"the limit {found.limit}" if found.limit else f"exit status {found.exit_status}"
+            why += " (what is left of build_timeout)" if found.limit == "wall_time" else ""
             raise ConfigError(f"RUN ended with {why}, {network}. {said}")
         if self._has_missed_network():
             raise ConfigError(f"RUN needs a network, but went on {network}. {said}")
