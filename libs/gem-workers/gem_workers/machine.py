@@ -37,7 +37,7 @@ MACHINES: Kind[Spec] = Kind(
     check="gem_workers.testing:check_registered_machine",
 )
 """Entry points return a ``MachineProvider``."""
-_LIMITS = ("cpus", "memory", "disk", "processes", "health_timeout")
+_LIMITS = ("cpus", "memory", "disk", "processes", "build_timeout", "health_timeout")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +48,8 @@ class MachineSpec:
         image: The root file system: a folder of the host, or the name of an image that the
             provider knows; empty for the provider's default.
         build: A folder with a Dockerfile to build the image from; empty for none.
+        build_timeout: Seconds of wall time that building may take; a provider may be unable to
+            limit them.
         files: Files to create: absolute path to content.
         workdir: The directory in which commands start; it is created. Empty for the image's own;
             the machine's ``spec`` then has that one.
@@ -69,6 +71,7 @@ class MachineSpec:
 
     image: str = ""
     build: str = ""
+    build_timeout: float = 600.0
     files: Mapping[str, bytes] = field(default_factory=dict)
     workdir: str = "/root"
     env: Mapping[str, str] = field(default_factory=dict)

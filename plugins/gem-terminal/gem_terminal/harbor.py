@@ -144,7 +144,6 @@ def read_harbor(folder: str | Path, *, variables: Mapping[str, str] | None = Non
         machine=machine,
         prebuilt=prebuilt,
         internet=_internet(task.environment),
-        build_timeout=task.environment.build_timeout_sec,
         tests=tests,
         mode=_mode(folder, task.verifier),
         verifier_timeout=task.verifier.timeout_sec,
@@ -219,6 +218,7 @@ def _machine(folder: Path, fields: _Environment, service: Service) -> tuple[Mach
     machine = MachineSpec(
         image="" if has_dockerfile else image or service.image,
         build=str((folder / "environment").resolve()) if has_dockerfile else "",
+        build_timeout=fields.build_timeout_sec,
         workdir=fields.workdir or service.working_dir or workdir_of(instructions),
         user=service.user_name or user_of(instructions),
         env={**service.environment, **fields.env},

@@ -32,14 +32,14 @@ __all__ = ["Recipe", "read_recipe"]
 
 _COPIES = frozenset({"ADD", "COPY"})
 _ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
-_RUN_TIMEOUT = 600.0
+_SHOWN = 500
 _BASE = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 """Variables of every base, to which others may refer."""
 _SCRIPT = "/dev/shm/host/script"  # noqa: S108 - of the machine
 """Where a here-document lies that names its own interpreter; no layer holds it."""
 _MODE = re.compile(r"[0-7]{3,4}")
-_FAILED = "/dev/shm/host/failed"  # noqa: S108 - of the machine
-"""Where package managers of a build write what has failed; see ``local/installed.sh``."""
+_SEEKERS = {"Ip": "OutNoRoutes", "Udp": "NoPorts"}
+"""What the kernel counts where programs look for a network and there is none."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,12 @@ class Recipe:
         return found
 
     def carry_out(
-        self, machine: Machine, *, env: Mapping[str, str] | None = None, done: int = 0
+        self,
+        machine: Machine,
+        *,
+        env: Mapping[str, str] | None = None,
+        done: int = 0,
+        timeout: float = 600.0,
     ) -> Iterator[int]:
         """Do on a machine what the Dockerfile says.
 
@@ -107,6 +112,7 @@ class Recipe:
             machine: A machine with the files of the steps that are done, over the base image.
             env: Variables of commands, which the image does not get.
             done: The number of steps that are done.
+            timeout: Seconds of wall time that a command may take.
 
         Yields:
             The number of steps that are done, after each command that was run.
@@ -114,7 +120,7 @@ class Recipe:
         Raises:
             ConfigError: An instruction cannot be carried out; the message has the file and line.
         """
-        state = _State(self, machine, env or {})
+        state = _State(self, machine, env or {}, timeout)
         for number, step in enumerate(self.steps):
             if number < done:
                 state.note(step)
@@ -159,10 +165,13 @@ def _refusal(folder: Path, step: Instruction, problem: str) -> ConfigError:
 class _State:
     """A machine on which instructions are carried out, with their variables."""
 
-    def __init__(self, recipe: Recipe, machine: Machine, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, recipe: Recipe, machine: Machine, env: Mapping[str, str], timeout: float
+    ) -> None:
         self._recipe = recipe
         self._machine = machine
         self._env = env
+        self._timeout = timeout
         self._names = context_names(recipe.folder)
         self._variables = {**_BASE, **recipe.base_env}
         self._folder, self._user = recipe.base_workdir or "/", recipe.base_user or "root"
@@ -207,28 +216,37 @@ class _State:
             words = [_SCRIPT]
         found = self._machine.run(
             shlex.join(words or [*self._shell, step.command]),
-            timeout=_RUN_TIMEOUT,
+            timeout=self._timeout,
             user=self._user,
             cwd=self._folder,
             env={**self._env, **self._variables},
         )
-        has_network = self._machine.spec.network == "host"
+        said = f"It wrote at last: {(found.stderr or found.stdout).strip()[-_SHOWN:]}"
+        if self._machine.spec.network == "none":
+            network = "without a network; build_network='host' gives builds one"
+        else:
+            network = "with the network of this host"
         if not found.ok:
             why = f"the limit {found.limit}" if found.limit else f"exit status {found.exit_status}"
-            said = (found.stderr or found.stdout).strip()[-500:]
-            network = "" if has_network else " (this build has no network)"
-            raise ConfigError(f"RUN ended with {why}{network}: {said}")
-        if not has_network:
-            self._check_installed()
+            why += " (what is left of build_timeout)" if found.limit == "wall_time" else ""
+            raise ConfigError(f"RUN ended with {why}, {network}. {said}")
+        if self._has_missed_network():
+            raise ConfigError(f"RUN needs a network, but went on {network}. {said}")
 
-    def _check_installed(self) -> None:
-        """Raise ``ConfigError`` if nothing could be installed, but the command went on."""
-        failed = self._machine.run(f"cat {_FAILED} 2>/dev/null", user="root", cwd="/").stdout
-        if failed:
-            raise ConfigError(
-                f"RUN went on although this has failed, as this build has no network: "
-                f"{failed.strip().splitlines()[0]}"
-            )
+    def _has_missed_network(self) -> bool:
+        """Return whether programs have looked for a network on a machine that has none.
+
+        Many a script goes on then, and what it makes is half of what its author meant.
+        """
+        if self._machine.spec.network != "none":
+            return False
+        lines = self._machine.read("/proc/net/snmp").decode().splitlines()
+        for names, values in zip(lines[::2], lines[1::2], strict=True):
+            name = names.partition(":")[0]
+            counts = dict(zip(names.split(), values.split(), strict=True))
+            if counts.get(_SEEKERS.get(name, ""), "0") != "0":
+                return True
+        return False
 
     def _copy(self, step: Instruction) -> None:
         words = _words(step, self._variables)

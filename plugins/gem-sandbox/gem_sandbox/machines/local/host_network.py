@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from gem_sandbox.machines.local.skeleton import HOSTS
+
 __all__ = ["HOST_FOLDER", "BuildNetwork", "build_network", "name_files"]
 
 HOST_FOLDER = "/dev/shm/host"  # noqa: S108 - of the machine
@@ -31,7 +33,6 @@ _PIP_FILES = ("/etc/pip.conf", "/etc/xdg/pip/pip.conf", "~/.pip/pip.conf", "~/.c
 _OF_APT = re.compile(
     r'Acquire::(?:(?:https?|ftp)::\S*|Retries|Check-Date|Check-Valid-Until|ForceIPv[46]) ".*";'
 )
-_NAMES = ("/etc/resolv.conf", "/etc/hosts")
 _LARGEST_NAMES, _LARGEST = 1 << 15, 1 << 22
 
 
@@ -49,8 +50,9 @@ class BuildNetwork(NamedTuple):
 
 def name_files() -> dict[str, bytes]:
     """Return the files by which this host finds others, as far as everybody may read them."""
-    found = ((name, _read(Path(name), _LARGEST_NAMES)) for name in _NAMES)
-    return {name: content for name, content in found if content is not None}
+    servers = _read(Path("/etc/resolv.conf"), _LARGEST_NAMES)
+    names = HOSTS + (_read(Path("/etc/hosts"), _LARGEST_NAMES) or b"")
+    return {"/etc/hosts": names} | ({} if servers is None else {"/etc/resolv.conf": servers})
 
 
 def build_network() -> BuildNetwork:

@@ -8,6 +8,7 @@ have changed, and images whose first lines are equal share their layers.
 import os
 import platform
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -66,6 +67,7 @@ def find_or_build(
     *,
     network: Literal["host", "none"],
     skips_installed: bool,
+    timeout: float,
     mount_points: Sequence[str] = (),
 ) -> BuiltImage:
     """Return the image of a folder with a Dockerfile, of layers from the cache if they are there.
@@ -77,6 +79,7 @@ def find_or_build(
         start: Starts a machine of an image to build on.
         network: The network of the commands.
         skips_installed: Whether nothing is installed that is there.
+        timeout: Seconds of wall time that it may take; what is done by then is kept.
         mount_points: Where machines have further folders of the host.
 
     Raises:
@@ -105,11 +108,13 @@ def find_or_build(
         network=network,
     )
     host = build_network() if network == "host" else BuildNetwork({"PIP_RETRIES": "0"}, {})
+    end = time.monotonic() + timeout
     while done < len(keys):
         with start(spec, image) as machine:
             for path, content in {f"{HOST_FOLDER}/build": b"", **host.files}.items():
                 machine.write(path, content)
-            steps = recipe.carry_out(machine, env=host.env, done=done)
+            left = end - time.monotonic()
+            steps = recipe.carry_out(machine, env=host.env, done=done, timeout=max(left, 0.1))
             done = next(steps, len(keys))
             with tempfile.TemporaryFile() as archive:
                 machine.pack_layer(archive, _LIMIT)

@@ -11,24 +11,16 @@ done
 
 has_network() { grep -qvE '^ *(lo:|Inter|face)' /proc/net/dev 2>/dev/null; }
 
-# The machine's own program, in whose children these programs are found again. A build hears of it
-# if one fails, as scripts often go on.
-really() {
-  local found status
-  found=$(PATH=$rest command -v "$name") || {
-    echo "$name: command not found" >&2
-    note 127 "$@"
-    exit 127
-  }
-  [ -d /dev/shm/host ] || exec "$found" "$@"
-  "$found" "$@"
-  status=$?
-  note $status "$@"
-  exit $status
-}
+# Tries what fails without a network, so that a build hears of what failed before it tried.
+miss_network() { : >/dev/udp/192.0.2.1/9; } 2>/dev/null
 
-note() {
-  [ "$1" = 0 ] || [ ! -d /dev/shm/host ] || echo "$name ${*:2}" >>/dev/shm/host/failed
+# The machine's own program, in whose children these programs are found again.
+really() {
+  local found
+  found=$(PATH=$rest type -P "$name") && exec "$found" "$@"
+  echo "$name: command not found" >&2
+  miss_network
+  exit 127
 }
 
 missing=()
@@ -38,7 +30,7 @@ has_package() {
   case $1 in *=*) [ "$(dpkg-query -W -f '${Version}' "${1%%=*}" 2>/dev/null)" = "${1#*=}" ] && return ;; esac
   case $1 in *[!A-Za-z0-9.+:-]*) return 1 ;; esac
   [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ] ||
-    [ -e "/usr/share/doc/$1" ] || PATH=$rest command -v "$1" >/dev/null
+    [ -e "/usr/share/doc/$1" ] || PATH=$rest type -P "$1" >/dev/null
 }
 
 # Requirements of pip, one an argument: name, extras, specifiers.
@@ -87,19 +79,21 @@ read_requirements() {
 }
 
 ask_apt() {
-  local action= one
+  local action= one named=
   for one in "$@"; do
     case $one in
       -*) ;;
       *)
-        if [ -z "$action" ]; then action=$one; else has_package "$one" || lacks "$one"; fi
+        if [ -z "$action" ]; then action=$one; else named=1; has_package "$one" || lacks "$one"; fi
         ;;
     esac
   done
   case $action in
     install | add)
-      [ ${#missing[@]} = 0 ] && exit 0
-      if [ "$action" = install ] && has_network && ! ls /var/lib/apt/lists/*Packages* >/dev/null 2>&1; then
+      [ -n "$named" ] && [ ${#missing[@]} = 0 ] && exit 0
+      if ! has_network; then
+        miss_network
+      elif [ "$action" = install ] && ! ls /var/lib/apt/lists/*Packages* >/dev/null 2>&1; then
         PATH=$rest apt-get update -qq || exit
       fi
       ;;
@@ -130,10 +124,11 @@ read_command() {
   done
   [ $# -gt 0 ] || return 1
   command=("${1%%[@=]*}" "${@:2}")
+  PATH=$rest type -P "${command[0]}" >/dev/null || { lacks "${command[0]}"; return 1; }
 }
 
 ask_uv() {
-  if has_network && PATH=$rest command -v "$name" >/dev/null; then really "$@"; fi
+  if has_network && PATH=$rest type -P "$name" >/dev/null; then really "$@"; fi
   case $name-$1 in
     uv-init | uv-venv | uv-sync | uv-lock | uv-python | uv-self | uv-cache) exit 0 ;;
     uv-add)
@@ -146,7 +141,8 @@ ask_uv() {
     uv-run) read_command "${@:2}" && PATH=$own:$rest exec "${command[@]}" ;;
     uvx-*) read_command "$@" && PATH=$own:$rest exec "${command[@]}" ;;
   esac
-  PATH=$rest command -v "$name" >/dev/null && really "$@"
+  PATH=$rest type -P "$name" >/dev/null && really "$@"
+  miss_network
   echo "$name: there is no network, and this is not installed: ${missing[*]:-${wanted[*]:-$*}}" >&2
   exit 1
 }

@@ -115,6 +115,7 @@ class LocalProvider:
                 self._start_build,
                 network=self._build_network,
                 skips_installed=self._installed != "run",
+                timeout=spec.build_timeout,
                 mount_points=list(self._folders),
             )
         return self._built[spec.build]

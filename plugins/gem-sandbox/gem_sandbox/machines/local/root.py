@@ -11,6 +11,7 @@ from typing import Any
 from gem_sandbox.machines.local.calls import keep_capabilities, set_host_name
 from gem_sandbox.machines.local.copy_tree import copy_tree
 from gem_sandbox.machines.local.plain_root import Listing, fill, mount_programs, mount_read_only
+from gem_sandbox.machines.local.skeleton import HOSTS
 from gem_sandbox.machines.trees import make_folders, remove
 from gem_sandbox.machines.unpacking import unpack_layers
 from gem_sandbox.warm.guest import kernel
@@ -166,6 +167,7 @@ def _enter(root: str, plan: dict[str, Any], devices: list[int], *, is_copy: bool
     os.chdir("/")
     if plan["programs"]:
         _add_programs(plan["programs"])
+    _name_itself()
     for path, content in plan["names"].items():
         _cover(path, content)
     for folder in plan["folders"]:
@@ -187,6 +189,14 @@ def _add_programs(programs: dict[str, str]) -> None:
             os.fchmod(file.fileno(), 0o755)
             file.write(text)
     kernel.remount(folder, kernel.MS_RDONLY | _QUIET)
+
+
+def _name_itself() -> None:
+    """Write the machine's own names where the image has none; a container engine does so too."""
+    with contextlib.suppress(OSError):
+        if not os.path.exists("/etc/hosts") or not os.path.getsize("/etc/hosts"):
+            with open("/etc/hosts", "wb") as file:
+                file.write(HOSTS)
 
 
 def _cover(path: str, content: bytes) -> None:
