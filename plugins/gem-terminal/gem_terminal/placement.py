@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 from gem_terminal.task import TerminalTask
 from gem_workers.dockerfile import needs_engine, read_dockerfile
+from gem_workers.machine import MachineSpec
 
 __all__ = ["Placement", "machine_for"]
 
@@ -27,13 +28,22 @@ def machine_for(task: TerminalTask) -> Placement:
     Raises:
         ConfigError: The Dockerfile of the task cannot be read.
     """
-    if task.machine.image:
-        return Placement("docker", f"starts from the image {task.machine.image!r}")
-    if not task.machine.build:
-        return Placement("local")
-    instructions = read_dockerfile(Path(task.machine.build))
+    found = ((spec, _why_docker(spec)) for spec in task.machines)
+    for spec, reason in found:
+        if reason:
+            whose = "" if spec is task.machine else "the verifier's machine: "
+            return Placement("docker", f"{whose}{reason}")
+    return Placement("local")
+
+
+def _why_docker(spec: MachineSpec) -> str:
+    if spec.image:
+        return f"starts from the image {spec.image!r}"
+    if not spec.build:
+        return ""
+    instructions = read_dockerfile(Path(spec.build))
     reasons = ((each.line, needs_engine(each)) for each in instructions)
     reason = next((f"Dockerfile line {line}: {why}" for line, why in reasons if why), "")
     if not reason and sum(each.name == "FROM" for each in instructions) != 1:
         reason = "the Dockerfile does not have one stage"
-    return Placement("docker", reason) if reason else Placement("local")
+    return reason

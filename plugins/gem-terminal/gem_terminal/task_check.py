@@ -210,8 +210,9 @@ class _TaskCheck:
             yield Failure("task", f"malformed: {self._found.refusal}")
             return
         try:
-            self._provider.prepare(task.machine)
-            self._provider.start(task.machine).close()
+            for spec in task.machines:
+                self._provider.prepare(spec)
+                self._provider.start(spec).close()
         except (ConfigError, NoMachineError) as error:
             self._reason = str(error)
         except MachineError as error:
@@ -220,14 +221,14 @@ class _TaskCheck:
             yield from self._failed_checks(task)
 
     def _failed_checks(self, task: TerminalTask) -> Iterator[Failure]:
-        if not task.solution:
+        if not task.is_solvable:
             self._reason = _NO_SOLUTION
         env = TerminalEnv(
             tasks=ListedTasks([task]), machine=self._provider, command_timeout=task.agent_timeout
         )
         failed = set[Agent]()
         for check, (agent, times, wanted) in CHECKS.items():
-            if agent in failed or (agent == "oracle" and not task.solution):
+            if agent in failed or (agent == "oracle" and not task.is_solvable):
                 continue
             parallel = times if check == "parallel" else 1
             with ThreadPoolExecutor(parallel) as pool:
@@ -278,14 +279,17 @@ def _episode(env: TerminalEnv, task: TerminalTask, agent: Agent) -> tuple[float,
     """Play; return the reward, what went wrong, and the end of what was printed."""
     env.reset(seed=0)
     output = ""
-    if agent == "oracle":
-        step = env.step(env.solution())
-        output = f"{step.observation}\n"
-        if step.truncated:
-            problem = f"the solution took longer than the agent's {task.agent_timeout:g} s"
-            return step.reward, problem, output[-_SHOWN:]
-    step = env.step("```bash\nfinish\n```")
-    output += step.info["verifier_output"]
+    for _ in task.parts:
+        if agent == "oracle":
+            step = env.step(env.solution())
+            output += f"{step.observation}\n"
+            if limit := step.info.get("truncated_by"):
+                problem = f"the solution took longer than the {limit} of the agent"
+                return step.reward, problem, output[-_SHOWN:]
+        step = env.step(env.finish_action)
+        output += step.info.get("verifier_output", "")
+        if step.terminated:
+            break
     return step.reward, "", output[-_SHOWN:]
 
 

@@ -6,19 +6,21 @@ import math
 import re
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from gem_core.errors import GemError, MachineError, SnapshotError
 from gem_terminal.changed_files import ChangedFiles
 from gem_terminal.checks import OTHER_USER, failed_checks
-from gem_terminal.task import TerminalTask
+from gem_terminal.separate import copy_artifacts
+from gem_terminal.steps import begin_step
+from gem_terminal.task import TaskStep, TerminalTask
 from gem_workers.carried_files import CarriedFiles
 from gem_workers.machine import FileChange, Machine, MachineProvider, MachineSnapshot, MachineSpec
 from gem_workers.sandbox import Execution
 
-__all__ = ["Carry", "Grade", "GradingError", "Verifier"]
+__all__ = ["Carry", "Grade", "GradingError", "Verifier", "total_of"]
 
 Carry = Literal["declared", "all"]
 
@@ -34,10 +36,11 @@ _MISSING = re.compile(
     re.MULTILINE,
 )
 _PREPARE = (
-    f"set -e; rm -rf /logs /tests; mkdir -p {_LOGS} /tests; chown 0:0 / /logs; chmod 755 / /logs; "
-    f"chmod 700 {_LOGS} /tests"
+    f"mkdir -p {_LOGS} /tests; chown 0:0 / /logs; chmod 755 / /logs; chmod 700 {_LOGS} /tests"
 )
+_CLEAR = "rm -rf /logs /tests"
 """Both may be links that the agent has made, in the mode ``shared``."""
+_HAS_TESTS = "[ -e /tests/test.sh ]"
 _MODULES = "python3 -I -c 'import pkgutil; print(*{one.name for one in pkgutil.iter_modules()})'"
 _HAS_USERS = f'file=$(mktemp) && chown {OTHER_USER}:{OTHER_USER} "$file"'
 
@@ -105,6 +108,9 @@ class Verifier:
         Raises:
             MachineError: A machine is needed to find out, and cannot be started.
         """
+        return next(filter(None, (self._why_forgeable(part.task) for part in task.parts)), "")
+
+    def _why_forgeable(self, task: TerminalTask) -> str:
         if task.mode == "shared":
             return "the tests run on the agent's machine"
         if self._carry == "all":
@@ -113,15 +119,19 @@ class Verifier:
             return task.forgeable
         return "" if self._image(task.machine).has_users else "machines have one user only here"
 
-    def grade(self, machine: Machine, task: TerminalTask) -> Grade:
-        """Grade what an agent has done; the machine is of no use afterwards.
+    def grade(self, machine: Machine, task: TerminalTask, number: int = 0) -> Grade:
+        """Grade what an agent has done in a step.
 
-        Where this fails, an untouched machine is graded, once for each task. If that fails too, the
+        After the last step, and in the mode ``shared``, the machine is of no use any more; after
+        others, nothing on it has changed, and its processes run on.
+
+        Where this fails, an untouched machine is graded, once for each step. If that fails too, the
         task or the host is at fault; if not, it is due to what the agent has left, and paid 0.
 
         Args:
             machine: The agent's machine.
             task: The task.
+            number: Which of its steps has ended, from 0.
 
         Raises:
             GradingError: The tests write no finite reward, do not end in time, or need what the
@@ -129,26 +139,48 @@ class Verifier:
             MachineError: A machine failed.
         """
         begin = time.monotonic()
-        spec = replace(machine.spec, user=task.machine.user)  # not the agent's
+        step, ends = task.parts[number], number + 1 == len(task.parts)
         try:
-            grade = self._grade(machine, task, spec)
+            grade = self._grade(machine, step.task, ends=ends)
         except (GradingError, MachineError, SnapshotError) as fault:
-            self._check_untouched(task, spec, fault)
+            self._check_untouched(step, machine.spec, fault)
             return Grade(0.0, ended_by=str(fault), seconds=time.monotonic() - begin)
         if grade.reward < 1 and grade.missing:
-            untouched = self._untouched_grade(task, spec)
+            untouched = self._untouched_grade(step, machine.spec)
             missing = grade.missing & getattr(untouched, "missing", frozenset())
-            if missing and not self._is_solvable(task, spec):
+            if missing and not self._is_solvable(task, number, machine.spec):
                 raise GradingError(
-                    f"The tests of {task.id!r} need {', '.join(sorted(missing))}, which the "
+                    f"The tests of {step.task.id!r} need {', '.join(sorted(missing))}, which the "
                     f"machine does not have, and would pay nobody: {grade.output}"
                 )
         return grade
 
-    def _grade(self, machine: Machine, task: TerminalTask, spec: MachineSpec) -> Grade:
+    def check_beginning(self, task: TerminalTask, number: int, spec: MachineSpec) -> None:
+        """Raise if a step does not begin on a machine that no agent has touched.
+
+        Where the earlier steps have reference solutions, these have been run there.
+
+        Args:
+            task: The task.
+            number: Which of its steps, from 0.
+            spec: That of the agent's machine.
+
+        Raises:
+            MachineError: It does not begin: a fault of the task or the host.
+        """
+        with self._start(spec) as machine:
+            _lead_up(machine, task.parts[: number + 1])
+
+    def _grade(self, machine: Machine, task: TerminalTask, *, ends: bool = True) -> Grade:
         if task.mode == "shared":
             return self._run(machine, task)
-        machine.kill_all()
+        if ends:
+            machine.kill_all()
+        spec = _grading_spec(task, machine.spec)
+        if task.verifier_machine is not None:
+            with self._start(spec) as apart:
+                left = copy_artifacts(machine, apart, task.artifacts)
+                return replace(self._run(apart, task), left=left)
         carried = self._carried(task, spec)
         changes = ChangedFiles.on(machine)
 
@@ -193,36 +225,44 @@ class Verifier:
             self._images[key] = _Image(frozenset(modules), env, has_users)
         return self._images[key]
 
-    def _check_untouched(self, task: TerminalTask, spec: MachineSpec, fault: GemError) -> None:
+    def _check_untouched(self, step: TaskStep, spec: MachineSpec, fault: GemError) -> None:
         """Raise unless an untouched machine can be graded, so that a fault is due to the agent."""
         if not isinstance(fault, GradingError):  # perhaps no machine can be started any more
-            with self._start(spec):
+            with self._start(_grading_spec(step.task, spec)):
                 pass
-        untouched = self._untouched_grade(task, spec)
+        untouched = self._untouched_grade(step, spec)
         if not isinstance(untouched, Grade):
             raise type(fault)(f"{fault} This happens without an agent too.") from untouched
 
-    def _untouched_grade(self, task: TerminalTask, spec: MachineSpec) -> Grade | Exception:
-        key = task.id, spec.image, spec.build
+    def _untouched_grade(self, step: TaskStep, spec: MachineSpec) -> Grade | Exception:
+        spec = _grading_spec(step.task, spec)
+        key = step.task.id, spec.image, spec.build
         if key not in self._untouched:
             with self._start(spec) as machine:
                 try:
-                    self._untouched[key] = self._run(machine, task)
+                    if step.task.verifier_machine is None:
+                        begin_step(machine, step)
+                    self._untouched[key] = self._run(machine, step.task)
                 except (GradingError, MachineError) as error:
                     self._untouched[key] = error.with_traceback(None)  # it would keep the machine
         return self._untouched[key]
 
-    def _is_solvable(self, task: TerminalTask, spec: MachineSpec) -> bool:
-        """Return whether the task has a reference solution that the tests pay for."""
-        if task.id not in self._solvable:
-            self._solvable[task.id] = bool(task.solution) and self._is_solved(task, spec)
-        return self._solvable[task.id]
+    def _is_solvable(self, task: TerminalTask, number: int, spec: MachineSpec) -> bool:
+        """Return whether a step has a reference solution that the tests pay for."""
+        steps = task.parts[: number + 1]
+        key = steps[-1].task.id
+        if key not in self._solvable:
+            has_solutions = all(step.task.solution for step in steps)
+            self._solvable[key] = has_solutions and self._is_solved(steps, spec)
+        return self._solvable[key]
 
-    def _is_solved(self, task: TerminalTask, spec: MachineSpec) -> bool:
-        with self._start(spec) as machine:
-            machine.run(task.solution_script, timeout=task.agent_timeout, user="root")
+    def _is_solved(self, steps: Sequence[TaskStep], spec: MachineSpec) -> bool:
+        last = steps[-1].task
+        with self._start(replace(spec, user=last.machine.user)) as machine:
             try:
-                return self._grade(machine, task, spec).reward > 0
+                _lead_up(machine, steps)
+                machine.run(last.solution_script, timeout=last.agent_timeout, user="root")
+                return self._grade(machine, last).reward > 0
             except (GradingError, MachineError, SnapshotError):
                 return False
 
@@ -247,16 +287,33 @@ class Verifier:
             return Grade(reward, tests=tests, output=output, seconds=seconds, missing=missing)
         value = _read(machine, task, output)
         rewards = value if isinstance(value, dict) else {}
-        return Grade(_total(value), rewards, output=output, seconds=seconds, missing=missing)
+        return Grade(total_of(value), rewards, output=output, seconds=seconds, missing=missing)
+
+
+def _grading_spec(task: TerminalTask, spec: MachineSpec) -> MachineSpec:
+    """Return what grades: a machine like the agent's, but for its user, or one of its own."""
+    return task.verifier_machine or replace(spec, user=task.machine.user)
+
+
+def _lead_up(machine: Machine, steps: Sequence[TaskStep]) -> None:
+    """Begin the last of some steps; before, begin and solve the others."""
+    for step in steps[:-1]:
+        begin_step(machine, step)
+        if step.task.solution:
+            machine.run(step.task.solution_script, timeout=step.task.agent_timeout, user="root")
+    begin_step(machine, steps[-1])
 
 
 def _execute(machine: Machine, task: TerminalTask) -> Execution:
     """Copy the tests to where only their user can reach them, and run them."""
-    prepared = machine.run(_PREPARE, user="root", cwd="/")
+    is_apart = task.mode == "fresh" and task.verifier_machine is not None
+    prepare = _PREPARE if is_apart else f"{_CLEAR}; {_PREPARE}"
+    prepared = machine.run(f"set -e; {prepare}", user="root", cwd="/")
     if not prepared.ok:
         raise MachineError(f"The folders of the tests cannot be made: {prepared.stderr}")
-    for path, content in task.tests.items():
-        machine.write(f"/tests/{path}", content, mode=0o755)
+    if not (is_apart and machine.run(_HAS_TESTS, user="root", cwd="/").ok):
+        for path, content in task.tests.items():
+            machine.write(f"/tests/{path}", content, mode=0o755)
     user = _user(task) or machine.spec.user
     if user not in {"root", "0"}:
         machine.run(f"chown -R {shlex.quote(user)} {_LOGS} /tests", user="root", cwd="/")
@@ -314,7 +371,7 @@ def _read(machine: Machine, task: TerminalTask, output: str) -> float | dict[str
             f"The tests of {task.id!r} wrote neither {' nor '.join(_REWARD_FILES)}. They printed: "
             f"{output or 'nothing'}"
         )
-    if len(set(map(_total, found))) > 1:
+    if len(set(map(total_of, found))) > 1:
         raise GradingError(
             f"The tests of {task.id!r} wrote two rewards that differ: {found[0]!r} to "
             f"{_REWARD_FILES[0]} and {found[1]!r} to {_REWARD_FILES[1]}."
@@ -342,8 +399,8 @@ def _is_finite(value: object) -> bool:
     return False
 
 
-def _total(value: float | dict[str, float]) -> float:
+def total_of(value: float | Mapping[str, float]) -> float:
     """Return a number as it is; of several the one named ``reward``, or else their mean."""
-    if not isinstance(value, dict):
+    if not isinstance(value, Mapping):
         return value
     return value["reward"] if "reward" in value else sum(value.values()) / len(value)
