@@ -19,6 +19,7 @@ from gem_terminal.acting import ROOT, send, write_file
 from gem_terminal.functions import FUNCTIONS
 from gem_terminal.grading_info import note_grade, note_steps, note_unpaid
 from gem_terminal.progress import Progress
+from gem_terminal.services import begin_services
 from gem_terminal.steps import begin_step
 from gem_terminal.task import TerminalTask
 from gem_terminal.tasks import Tasks, find_tasks
@@ -198,7 +199,7 @@ class TerminalEnv(BaseEnv):
             for spec in task.machines:
                 self._provider.prepare(spec)
             prepared = time.monotonic()
-            self._machine = self._provider.start(_agents_machine(self._progress.step.task))
+            self._machine = self._machine_at(self._progress)
             begin_step(self._machine, self._progress.step)
             self._is_forgeable = bool(self._verifier.why_forgeable(task))
         self._directory = self._machine.spec.workdir
@@ -336,7 +337,7 @@ class TerminalEnv(BaseEnv):
         with boundary("sandbox"):
             if saved is not None:
                 self._close_machine()
-                self._machine = self._provider.start(_agents_machine(step.task), saved)
+                self._machine = self._machine_at(self._running, saved)
             try:
                 begin_step(self.machine, step)
             except MachineError as error:
@@ -482,10 +483,21 @@ class TerminalEnv(BaseEnv):
         task: TerminalTask | None = state["task"]
         machine = None
         if saved is not None and task is not None:
-            machine = self._provider.start(_agents_machine(state["_progress"].step.task), saved)
+            machine = self._machine_at(state["_progress"], saved)
         if "_machine" in self.__dict__:
             self._close_machine()
         super().set_state({**state, "_machine": machine, "_is_running": False})
+
+    def _machine_at(self, progress: Progress, saved: MachineSnapshot | None = None) -> Machine:
+        """Return a machine for the agent, with the services of the task."""
+        task = progress.step.task
+        machine = self._provider.start(_agents_machine(task), saved)
+        try:
+            begin_services(machine, task)
+        except BaseException:
+            machine.close()
+            raise
+        return machine
 
     def _close_machine(self) -> None:
         machine, self._machine = self._machine, None

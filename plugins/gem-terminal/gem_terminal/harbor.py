@@ -21,7 +21,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from gem_core.errors import ConfigError
-from gem_terminal.compose import Service, read_compose
+from gem_terminal.compose import Compose, Service, read_compose
 from gem_terminal.fields import Amount, Count, Fields, Finite, Number, Size, User, Variables
 from gem_terminal.forgeable import why_forgeable
 from gem_terminal.task import TaskStep, TerminalTask, UnsupportedTaskError
@@ -158,8 +158,8 @@ def read_harbor(folder: str | Path, *, variables: Mapping[str, str] | None = Non
     folder = Path(folder)
     task = _parse(folder, variables)
     _refuse_hardware(task.environment)
-    service, unread = _service(folder, variables or {})
-    machine, prebuilt = _machine(folder, "environment", task.environment, service)
+    compose = _compose(folder, variables or {})
+    machine, prebuilt = _machine(folder, "environment", task.environment, compose.service)
     common = TerminalTask(
         id=task.task.name or folder.resolve().name,
         instruction="-",  # each part has its own
@@ -168,10 +168,11 @@ def read_harbor(folder: str | Path, *, variables: Mapping[str, str] | None = Non
         internet=_internet(task.environment),
         build_timeout=task.environment.build_timeout_sec,
         tests={"test.sh": b""},
+        services=compose.processes,
         solution_env=task.solution.env,
         other_user=task.metadata.ours.tests_run == "programs-as-other-user",
         metadata={**(task.task.model_extra or {}), **(task.metadata.model_extra or {})},
-        unread=(*task.unread(), *unread, *_unread(folder, task)),
+        unread=(*task.unread(), *compose.unread, *_unread(folder, task)),
     )
     if not task.steps:
         return _part(folder, "", task, _Step(name=""), common)
@@ -231,15 +232,17 @@ def _part(folder: Path, below: str, task: _Task, step: _Step, common: TerminalTa
         agent_timeout=agent.timeout_sec or task.agent.timeout_sec,
         agent_user=agent.user or task.agent.user or None,
         solution=_solution(folder, below),
-        artifacts=_artifacts([*task.artifacts, *step.artifacts], common.machine.workdir),
+        artifacts=_artifacts([*task.artifacts, *step.artifacts], common),
         forgeable="" if task.metadata.ours.tests_run else why_forgeable(tests),
     )
 
 
-def _artifacts(declared: list[_Artifact], workdir: str) -> tuple[str, ...]:
-    if others := [each.service for each in declared if each.service not in {"", _MAIN}]:
+def _artifacts(declared: list[_Artifact], common: TerminalTask) -> tuple[str, ...]:
+    known = {"", _MAIN, *(service.name for service in common.services)}  # all on one machine
+    if others := [each.service for each in declared if each.service not in known]:
         raise UnsupportedTaskError(f"An artifact is one of the service {others[0][:40]!r}.")
-    return tuple(posixpath.normpath(posixpath.join("/", workdir, one.source)) for one in declared)
+    paths = (posixpath.join("/", common.machine.workdir, each.source) for each in declared)
+    return tuple(map(posixpath.normpath, paths))
 
 
 def _unread(folder: Path, task: _Task) -> tuple[str, ...]:
@@ -348,10 +351,10 @@ def _machine(
     return machine, image if has_dockerfile else ""
 
 
-def _service(folder: Path, variables: Mapping[str, str]) -> tuple[Service, tuple[str, ...]]:
+def _compose(folder: Path, variables: Mapping[str, str]) -> Compose:
     if has_file(folder, f"environment/{_COMPOSE}"):
         return read_compose(folder / "environment", _COMPOSE, variables)
-    return Service(), ()
+    return Compose()
 
 
 def _refuse_hardware(fields: _Environment) -> None:

@@ -8,8 +8,9 @@ below what the step asks for.
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gem_terminal.rewards import total_of
 from gem_terminal.task import TaskStep, TerminalTask
-from gem_terminal.verify import Grade, total_of
+from gem_terminal.verify import Grade
 
 __all__ = ["Progress"]
 

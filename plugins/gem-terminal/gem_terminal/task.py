@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from gem_core.errors import ConfigError
+from gem_terminal.services import ServiceProcess
 from gem_workers.machine import MachineSpec, check_path
 
 __all__ = ["Check", "TaskStep", "TerminalTask", "UnsupportedTaskError"]
@@ -63,6 +64,7 @@ class TerminalTask:
             own. It gets nothing of the agent's but ``artifacts`` and ``/logs/artifacts``, and
             ``tests`` only if the image has no ``/tests/test.sh``. None for a fresh machine as the
             agent had one.
+        services: What runs beside the agent on its machine, and beside tests in the mode ``fresh``.
         steps: What the agent is asked for one after the other on one machine, in order; empty for a
             task of one step. The task itself then has the first step's instruction, tests and
             limits.
@@ -99,6 +101,7 @@ class TerminalTask:
     checks: tuple[Check, ...] = ()
     artifacts: tuple[str, ...] = ()
     verifier_machine: MachineSpec | None = None
+    services: tuple[ServiceProcess, ...] = ()
     steps: tuple["TaskStep", ...] = ()
     step_reward: Literal["mean", "final"] = "mean"
     forgeable: str = ""

@@ -1,8 +1,6 @@
 """Grade a machine: carry the agent's files to a fresh one, run the tests, and read their reward."""
 
 import contextlib
-import json
-import math
 import re
 import shlex
 import time
@@ -13,21 +11,21 @@ from typing import Any, Literal, NamedTuple
 from gem_core.errors import GemError, MachineError, SnapshotError
 from gem_terminal.changed_files import ChangedFiles
 from gem_terminal.checks import OTHER_USER, failed_checks
+from gem_terminal.rewards import GradingError, read_reward, total_of
 from gem_terminal.separate import copy_artifacts
+from gem_terminal.services import begin_services
 from gem_terminal.steps import begin_step
 from gem_terminal.task import TaskStep, TerminalTask
 from gem_workers.carried_files import CarriedFiles
 from gem_workers.machine import FileChange, Machine, MachineProvider, MachineSnapshot, MachineSpec
 from gem_workers.sandbox import Execution
 
-__all__ = ["Carry", "Grade", "GradingError", "Verifier", "total_of"]
+__all__ = ["Carry", "Grade", "GradingError", "Verifier"]
 
 Carry = Literal["declared", "all"]
 
 _LOGS = "/logs/verifier"
-_REWARD_FILES = (f"{_LOGS}/reward.json", f"{_LOGS}/reward.txt")
 _SHOWN = 2_000
-_LARGEST = 1 << 20
 _ROOM = 1 << 28
 """Bytes of disk and of memory that tests may use, besides what the agent may."""
 _RESULT = re.compile(r"^(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b[ \t]+(\S+)", re.MULTILINE)
@@ -43,10 +41,6 @@ _CLEAR = "rm -rf /logs /tests"
 _HAS_TESTS = "[ -e /tests/test.sh ]"
 _MODULES = "python3 -I -c 'import pkgutil; print(*{one.name for one in pkgutil.iter_modules()})'"
 _HAS_USERS = f'file=$(mktemp) && chown {OTHER_USER}:{OTHER_USER} "$file"'
-
-
-class GradingError(GemError, RuntimeError):
-    """The tests of a task gave no reward; this is a fault of the task or the machine."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +109,8 @@ class Verifier:
             return "the tests run on the agent's machine"
         if self._carry == "all":
             return "all files of the agent are carried to the machine that grades"
+        if task.verifier_machine is None and not task.forgeable and _has_services(task):
+            return "services, whose files may be the agent's, run beside the tests"
         if task.forgeable or not task.other_user:
             return task.forgeable
         return "" if self._image(task.machine).has_users else "machines have one user only here"
@@ -192,6 +188,7 @@ class Verifier:
             for path, content in spec.files.items():
                 if path in carried.left or not carried.would_keep(path):
                     fresh.write(path, content)
+            begin_services(fresh, task)
             grade = self._run(fresh, task)
             return replace(grade, left=tuple(carried.left), changes=changes.to_info())
 
@@ -241,6 +238,7 @@ class Verifier:
             with self._start(spec) as machine:
                 try:
                     if step.task.verifier_machine is None:
+                        begin_services(machine, step.task)
                         begin_step(machine, step)
                     self._untouched[key] = self._run(machine, step.task)
                 except (GradingError, MachineError) as error:
@@ -285,7 +283,7 @@ class Verifier:
             tests = _results(task, execution)
             reward = float(all(tests.values()))
             return Grade(reward, tests=tests, output=output, seconds=seconds, missing=missing)
-        value = _read(machine, task, output)
+        value = read_reward(machine, task.id, output)
         rewards = value if isinstance(value, dict) else {}
         return Grade(total_of(value), rewards, output=output, seconds=seconds, missing=missing)
 
@@ -295,8 +293,16 @@ def _grading_spec(task: TerminalTask, spec: MachineSpec) -> MachineSpec:
     return task.verifier_machine or replace(spec, user=task.machine.user)
 
 
+def _has_services(task: TerminalTask) -> bool:
+    """Return whether a service could reach what the tests write, as their user or as root."""
+    tests = _user(task) or task.machine.user
+    users = {service.user or task.machine.user for service in task.services if service.command}
+    return bool(users & {"", "root", "0", tests})
+
+
 def _lead_up(machine: Machine, steps: Sequence[TaskStep]) -> None:
     """Begin the last of some steps; before, begin and solve the others."""
+    begin_services(machine, steps[0].task)
     for step in steps[:-1]:
         begin_step(machine, step)
         if step.task.solution:
@@ -351,56 +357,3 @@ def _results(task: TerminalTask, execution: Execution) -> dict[str, bool]:
     for outcome, name in found:
         tests[name] = outcome in {"PASSED", "XFAIL"} and tests.get(name, True)
     return tests
-
-
-def _read(machine: Machine, task: TerminalTask, output: str) -> float | dict[str, float]:
-    """Return the reward that the tests have written: a number, or numbers by name."""
-    found = []
-    for path in _REWARD_FILES:
-        with contextlib.suppress(MachineError):
-            text = machine.read(path, limit=_LARGEST).decode("utf-8", "replace").strip()
-            value = _parsed(text)
-            if value is None:
-                raise GradingError(
-                    f"The tests of {task.id!r} wrote {text[:200]!r} to {path}, which is neither a "
-                    f"finite number nor an object of finite numbers."
-                )
-            found.append(value)
-    if not found:
-        raise GradingError(
-            f"The tests of {task.id!r} wrote neither {' nor '.join(_REWARD_FILES)}. They printed: "
-            f"{output or 'nothing'}"
-        )
-    if len(set(map(total_of, found))) > 1:
-        raise GradingError(
-            f"The tests of {task.id!r} wrote two rewards that differ: {found[0]!r} to "
-            f"{_REWARD_FILES[0]} and {found[1]!r} to {_REWARD_FILES[1]}."
-        )
-    return found[0]
-
-
-def _parsed(text: str) -> float | dict[str, float] | None:
-    try:
-        value: Any = json.loads(text)
-    except ValueError:
-        return None
-    if _is_finite(value):
-        return float(value)
-    if isinstance(value, dict) and value and all(map(_is_finite, value.values())):
-        return {str(name): float(number) for name, number in value.items()}
-    return None
-
-
-def _is_finite(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    with contextlib.suppress(OverflowError):
-        return math.isfinite(float(value))
-    return False
-
-
-def total_of(value: float | Mapping[str, float]) -> float:
-    """Return a number as it is; of several the one named ``reward``, or else their mean."""
-    if not isinstance(value, Mapping):
-        return value
-    return value["reward"] if "reward" in value else sum(value.values()) / len(value)
