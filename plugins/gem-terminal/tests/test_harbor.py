@@ -186,7 +186,11 @@ UNSUPPORTED = [
     ('[environment]\nallowed_hosts = ["example.org"]\n', {}, "some hosts"),
     ('[[environment.mcp_servers]]\nname = "x"\n', {}, "MCP"),
     ('schema_version = "2.0"\n', {}, "schema '2.0'"),
-    ("", {"environment/docker-compose.yaml": f"{COMPOSE}  db: {{image: x}}\n"}, "2 services"),
+    (
+        "",
+        {"environment/docker-compose.yaml": f"{COMPOSE}  db: {{image: x}}\n"},
+        "'db' has the image 'x'",
+    ),
     ("", {"environment/docker-compose.yaml": f"{COMPOSE}    privileged: true\n"}, "privileged"),
     ("", {"environment/docker-compose.yaml": f"{COMPOSE}    command: serve\n"}, "'serve'"),
 ]
@@ -307,7 +311,8 @@ KEYS = st.sampled_from(
     """schema_version version task metadata agent verifier environment solution steps source name
     env timeout_sec user environment_mode docker_image cpus memory memory_mb storage storage_mb
     gpus network_mode allow_internet allowed_hosts workdir healthcheck command retries
-    interval_sec start_period_sec mcp_servers os""".split()  # noqa: SIM905
+    interval_sec start_period_sec mcp_servers os min_reward artifacts service
+    multi_step_reward_strategy""".split()  # noqa: SIM905
 )
 SCALARS = (
     st.integers()
