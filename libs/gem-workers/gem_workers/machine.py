@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, Protocol, Self, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 from gem_core.errors import ConfigError
 from gem_core.resolve import configured, resolve
@@ -18,10 +18,12 @@ from gem_workers.sandbox import Execution
 __all__ = [
     "MACHINES",
     "FileChange",
+    "ForesightedProvider",
     "Machine",
     "MachineProvider",
     "MachineSnapshot",
     "MachineSpec",
+    "Outlook",
     "Shell",
     "ShellResult",
     "check_path",
@@ -298,6 +300,41 @@ class Machine(Protocol):
 
     def close(self) -> None:
         """End all processes and drop the files; may be called twice."""
+
+
+class Outlook(NamedTuple):
+    """Whether machines of a spec can be had, as far as can be said before one is made.
+
+    Args:
+        state: ``runs``; ``may run`` if something stands in for another thing, or may be missing; or
+            ``needs docker``, if only a container engine can make it.
+        reasons: Why not ``runs``, a line each.
+    """
+
+    state: Literal["runs", "may run", "needs docker"]
+    reasons: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class ForesightedProvider(Protocol):
+    """A provider that knows what it can make before it does."""
+
+    skips_installed: bool
+    """Whether commands of its machines that install what is there succeed without a network."""
+
+    def outlook(self, spec: MachineSpec) -> Outlook:
+        """Return whether machines of a spec can be had; nothing is built or started.
+
+        Raises:
+            ConfigError: The spec is malformed, or what the provider was told to use is missing.
+        """
+
+    def stand_in(self, spec: MachineSpec) -> str:
+        """Return what stands in for the image of a spec; empty if it is the image itself.
+
+        Raises:
+            ConfigError: What the provider was told to use is missing.
+        """
 
 
 @runtime_checkable

@@ -8,35 +8,37 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
-from gem_core import Action, BaseAgent, BaseEnv, Env, Info, Observation, Step
+from gem_core import Action, BaseEnv, Info, Observation, Step
 from gem_core.calls import CallFormat, Catalog, FunctionFormat, Reading, Request
 from gem_core.errors import ConfigError, MachineError
 from gem_core.factory import make_call_format
 from gem_core.faults import boundary
-from gem_core.info import Grading, graded
 from gem_core.observation import text_of
 from gem_core.thoughts import after_thoughts
+from gem_terminal.acting import ROOT, send, write_file
 from gem_terminal.functions import FUNCTIONS
+from gem_terminal.grading_info import note_grade, note_steps, note_unpaid
+from gem_terminal.placement import stand_in_of
+from gem_terminal.progress import Progress
+from gem_terminal.services import begin_services
+from gem_terminal.steps import begin_step
 from gem_terminal.task import TerminalTask
 from gem_terminal.tasks import Tasks, find_tasks
-from gem_terminal.terminal_text import plain_text
 from gem_terminal.verify import Carry, Grade, Verifier
 from gem_workers.machine import (
     Machine,
     MachineProvider,
     MachineSnapshot,
     MachineSpec,
-    ShellResult,
-    check_path,
     make_machine_provider,
 )
 
-__all__ = ["SolutionOracle", "TerminalEnv"]
+__all__ = ["TerminalEnv"]
 
 _BASH_BLOCK = re.compile(
     r"^```[ \t]*(?:bash|sh|shell|console)[ \t]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE
 )
-_FINISH, _INTERRUPT = "finish", {"C-c", "^C", "\x03"}
+_FINISH = "finish"
 _HOW_BASH = (
     "You work in bash on a machine of your own. In each turn, write one block\n\n"
     "```bash\nyour commands\n```\n\n"
@@ -49,14 +51,14 @@ _HOW_CALLS = (
     "You work on a machine of your own. Call functions to do so; call finish when the task is done."
 )
 _LIMITS = "You have {turns} turns, and {seconds:g} seconds for all commands together."
+_STEPS = (
+    "The task has {count} steps on this machine. When one is done, finish it; you then read the "
+    "next one. The limits are those of one step."
+)
+_NEXT = "Step {number} of {count}: {name}. {limits}\n\n{instruction}\n"
 _NO_COMMAND = "This answer contains no command. Write one ```bash block."
 _SKIPPED = "[not run]"
 _HARMLESS = ("ls", "pwd", "cat /etc/os-release", "find . | sort | head", "finish")
-_ROOT = {"root", "0"}
-_LISTED = 100
-"""The number of paths in ``info["left_behind"]``."""
-_LAST_LINES = 3
-"""The lines of the tests' output that say why a task failed."""
 _TOOL = "terminal"
 _NO_CALL = "This answer contains neither a call nor a ```bash block."
 
@@ -69,6 +71,14 @@ class TerminalEnv(BaseEnv):
     directory. The reward comes at the end and is what the task's tests say; an agent that does
     nothing gets 0. A machine or tests that fail raise an error: they are a fault, not a reward,
     unless they fail because of what the agent did (``info["ended_by"]``, and a reward of 0).
+
+    A task may have steps. When the agent finishes one, or reaches a limit, that step is graded, and
+    the observation is the next one's instruction. ``info["step"]`` has the ``name`` of the step,
+    its ``number`` from 1 and the ``count``, and ``info["step_rewards"]`` what was paid so far, by
+    name; the reward of the episode comes after the last step.
+
+    ``info["machine"]["base"]`` of ``reset`` names what stands in for the image that the task asks
+    for, where another one does.
 
     ``info["forgeable"]`` says whether the agent could write its own reward; see ``Verifier``.
 
@@ -88,13 +98,15 @@ class TerminalEnv(BaseEnv):
         call_format: The id of a call format, a mapping or an object; None for ``bash`` blocks.
         instructions: Where the functions are described: in the first observation (``text``), or in
             ``info["tool_schemas"]`` of ``reset`` (``schemas``).
-        max_turns: The number of turns; then the episode is truncated.
+        max_turns: The number of turns of a step; then the episode is truncated, or goes on with the
+            next step.
         command_timeout: Seconds to wait for a command.
         output_limit: Bytes of output of a command to show, half of them from its beginning and half
             from its end.
-        agent_timeout: Seconds for all commands of an episode together, after which it is truncated;
-            None for the task's. The time in which the agent thinks does not count.
-        grade_truncated: Whether a truncated episode is graded.
+        agent_timeout: Seconds for all commands of a step together, after which it ends as with
+            ``max_turns``; None for the task's. The time in which the agent thinks does not count.
+        grade_truncated: Whether a step that a limit has ended is graded; if not, it is paid 0, and
+            the episode ends.
         mode: ``fresh`` to grade on a fresh machine with the agent's files, ``shared`` to grade on
             the agent's machine; None for the task's.
         carry: Which files of the agent are carried to the fresh machine; see ``Verifier``.
@@ -157,6 +169,7 @@ class TerminalEnv(BaseEnv):
         self.mode = mode
         self._machine: Machine | None = None
         self.task: TerminalTask | None = None
+        self._progress: Progress | None = None
         self.turns = 0
         self.seconds = 0.0
         self._is_running = False
@@ -182,17 +195,23 @@ class TerminalEnv(BaseEnv):
         self._close_machine()
         idx, task = self._tasks.draw(self.rng, idx)
         if self.mode is not None:
-            task = dataclasses.replace(task, mode=self.mode)
-        self.task, self.turns, self.seconds = task, 0, 0.0
+            task = task.in_mode(self.mode)
+        self.task, self._progress = task, Progress(task)
+        self.turns, self.seconds = 0, 0.0
         begin = time.monotonic()
         with boundary("sandbox"):
-            self._provider.prepare(task.machine)
+            for spec in task.machines:
+                self._provider.prepare(spec)
             prepared = time.monotonic()
-            self._machine = self._provider.start(_agents_machine(task))
+            self._machine = self._machine_at(self._progress)
+            begin_step(self._machine, self._progress.step)
             self._is_forgeable = bool(self._verifier.why_forgeable(task))
         self._directory = self._machine.spec.workdir
         seconds = {"prepare": prepared - begin, "start": time.monotonic() - prepared}
         info: Info = {"task_id": task.id, "seconds": seconds, "forgeable": self._is_forgeable}
+        info |= self._progress.to_info()
+        if stands_in := stand_in_of(self._provider, task.machine):
+            info["machine"] = {"base": stands_in}
         if idx is not None:
             info["idx"] = idx
         if self._format is not None and self.instructions == "schemas":
@@ -206,25 +225,39 @@ class TerminalEnv(BaseEnv):
             how = _HOW_CALLS
         else:
             how = f"{_HOW_CALLS}\n\n{self._format.instructions(FUNCTIONS)}"
-        limits = _LIMITS.format(turns=self.max_turns, seconds=self.seconds_allowed)
-        return f"{how}\n{limits}\n\n{task.instruction.strip()}\n"
+        steps = f"\n{_STEPS.format(count=len(task.steps))}" if task.steps else ""
+        return f"{how}\n{self._limits}{steps}\n\n{self.instruction}\n"
+
+    @property
+    def _limits(self) -> str:
+        return _LIMITS.format(turns=self.max_turns, seconds=self.seconds_allowed)
 
     @property
     def seconds_allowed(self) -> float:
-        """The seconds that the agent has for the task that runs."""
+        """The seconds that the agent has for the step that runs."""
         if self.agent_timeout is not None:
             return self.agent_timeout
         return self._running_task.agent_timeout
 
     @property
-    def _running_task(self) -> TerminalTask:
-        if self.task is None:
+    def steps_ended(self) -> int:
+        """The number of steps of the task that have ended in this episode."""
+        return len(self._running.grades)
+
+    @property
+    def _running(self) -> Progress:
+        if self._progress is None:
             raise self._not_running()
-        return self.task
+        return self._progress
+
+    @property
+    def _running_task(self) -> TerminalTask:
+        """The step that runs, as a task."""
+        return self._running.step.task
 
     @property
     def instruction(self) -> str:
-        """What the task that runs asks for, without a word on how to act."""
+        """What the step that runs asks for, without a word on how to act."""
         return self._running_task.instruction.strip()
 
     @property
@@ -258,22 +291,69 @@ class TerminalEnv(BaseEnv):
                 break
         if calls:
             info |= {"use_tool": True, "tool_calls": calls, "parsed_action": reading.text}
-        observation = self._observation(reading, outputs, info)
         limit = "" if is_finished else self._limit_reached()
         if not is_finished and not limit:
-            return Step(observation, 0.0, False, False, info)
-        reward = 0.0
+            return Step(self._observation(reading, outputs, info), 0.0, False, False, info)
         if limit:
             info["truncated_by"] = limit
-        if is_finished or self.grade_truncated:
-            reward = self._grade(info)
-        else:
-            info["grading"] = self._grading(0.0, None, f"{limit} was reached, and nothing graded")
+        following = self._end_step(limit, info)
+        if following:
+            outputs = [*outputs[:-1], "".join([*outputs[-1:], following])]
+            observation = self._observation(reading, outputs, info)
+            is_told = bool(reading.requests)
+            return Step(observation if is_told else following, 0.0, False, False, info)
         self._close_machine()
-        return Step(observation, reward, is_finished, bool(limit), info)
+        observation = self._observation(reading, outputs, info)
+        return Step(observation, self._running.reward, is_finished, bool(limit), info)
+
+    def _end_step(self, limit: str, info: Info) -> str:
+        """Grade the step that runs, and begin the next one.
+
+        Returns:
+            What the agent reads of the next one; empty if the episode has ended.
+        """
+        saved = None
+        if limit and not self.grade_truncated:
+            grade = Grade(0.0, ended_by=f"{limit} was reached, and nothing graded")
+            note_unpaid(info, self.instruction, grade.ended_by)
+        else:
+            saved, grade = self._graded()
+            note_grade(info, self.instruction, grade)
+        self._progress = self._running.with_grade(grade)
+        failure = self._begin_next(saved) if self._running.goes_on else ""
+        if failure:
+            info["ended_by"] = failure
+            self._progress = self._running.with_grade(Grade(0.0, ended_by=failure))
+        if not self._running.goes_on:
+            self._note_end(info)
+            return ""
+        info |= self._running.to_info()
+        place = self._running.to_info()["step"]
+        limits = self._limits if not limit else f"{limit} has ended the last one. {self._limits}"
+        return _NEXT.format(limits=limits, instruction=self.instruction, **place)
+
+    def _begin_next(self, saved: MachineSnapshot | None) -> str:
+        """Begin the next step; return how the agent has kept it from beginning.
+
+        Raises:
+            MachineError: It does not begin on an untouched machine either.
+        """
+        self.turns, self.seconds = 0, 0.0
+        step, task = self._running.step, self._running.task
+        with boundary("sandbox"):
+            if saved is not None:
+                self._close_machine()
+                self._machine = self._machine_at(self._running, saved)
+            try:
+                begin_step(self.machine, step)
+            except MachineError as error:
+                spec = _agents_machine(step.task)
+                self._verifier.check_beginning(task, self.steps_ended, spec)
+                return str(error)
+        return ""
 
     def _lost(self, error: MachineError, info: Info) -> Step:
-        """End the episode with 0: the agent has ended its machine, as others can be started.
+        """End the episode: the agent has ended its machine, as others can be started.
 
         Raises:
             MachineError: They cannot.
@@ -281,9 +361,13 @@ class TerminalEnv(BaseEnv):
         with boundary("sandbox"):
             self._provider.start(_agents_machine(self._running_task)).close()
         self._close_machine()
-        info |= {"ended_by": str(error), "forgeable": self._is_forgeable, "correct": False}
-        info["grading"] = self._grading(0.0, None, f"the machine has ended: {error}")
-        return Step(f"The machine has ended: {error}", 0.0, True, False, info)
+        lost = Grade(0.0, ended_by=str(error))
+        note_unpaid(info, self.instruction, f"the machine has ended: {error}")
+        info["ended_by"] = lost.ended_by
+        self._progress = self._running.with_grade(lost)
+        self._note_end(info)
+        observation = f"The machine has ended: {error}"
+        return Step(observation, self._running.reward, True, False, info)
 
     def _limit_reached(self) -> str:
         if self.seconds >= self.seconds_allowed:
@@ -327,7 +411,7 @@ class TerminalEnv(BaseEnv):
                 if request.function == "shell":
                     output, record = self._shell(**request.arguments)
                 else:
-                    output, record = self._write(**request.arguments)
+                    output, record = write_file(self.machine, **request.arguments)
             except MachineError as error:
                 self.machine.processes()  # raises if the machine itself has ended
                 output, record = str(error), {"output": str(error), "ok": False}
@@ -337,38 +421,13 @@ class TerminalEnv(BaseEnv):
     def _shell(self, command: str, timeout: float | None = None) -> tuple[str, dict[str, Any]]:
         left = max(0.0, self.seconds_allowed - self.seconds)
         wait = min(left, self.command_timeout if timeout is None else max(0.0, timeout))
-        shell = self.machine.shell()
-        prompt = "" if self._is_running else self._directory
-        if command.strip() in _INTERRUPT:
-            result = shell.interrupt()
-        else:
-            text = command.replace("\0", "")
-            typed = f"{text}\n" if text and self._is_running else text
-            result = shell.send(typed, timeout=wait, output_limit=self.output_limit)
-        self._is_running, self._directory = result.running, result.directory
-        record = {
-            "output": _printed(result),
-            "ok": result.exit_status == 0,
-            "exit_status": result.exit_status,
-            "directory": result.directory,
-            "prompt": prompt,
-            "left_out": result.left_out,
-        }
-        return _shown(result, wait), record
-
-    def _write(self, path: str, content: str) -> tuple[str, dict[str, Any]]:
-        machine = self.machine
-        problem = ""
-        try:
-            check_path(path)
-            if machine.spec.user in _ROOT:
-                machine.write(path, content)
-            else:
-                problem = _write_as_user(machine, path, content)
-        except (ConfigError, MachineError) as error:
-            problem = str(error)
-        output = problem or f"Written: {path}"
-        return output, {"output": output, "ok": not problem}
+        before = None if self._is_running else self._directory
+        output, record = send(
+            self.machine, command, before, timeout=wait, output_limit=self.output_limit
+        )
+        self._is_running = record["exit_status"] is None
+        self._directory = record["directory"]
+        return output, record
 
     def _observation(self, reading: Reading, outputs: list[str], info: Info) -> str:
         """Return the observation of the outputs, and note it as messages for a chat."""
@@ -380,32 +439,21 @@ class TerminalEnv(BaseEnv):
         info["tool_messages"] = self._format.messages(reading, [*outputs, *skipped])
         return self._format.show(reading, [*outputs, *skipped])
 
-    def _grade(self, info: Info) -> float:
+    def _graded(self) -> tuple[MachineSnapshot | None, Grade]:
+        """Grade the step that runs; return with it where the next one goes on, if not here."""
+        running, saved = self._running, None
         with boundary("grader"):
-            grade: Grade = self._verifier.grade(self.machine, self._running_task)
-        info["correct"] = grade.reward >= 1.0
-        info["grading"] = self._grading(grade.reward, *_shown_grade(grade))
-        info["forgeable"] = self._is_forgeable
-        info["verifier_output"] = grade.output
-        info["seconds"] = {"verify": grade.seconds}
-        if grade.rewards:
-            info["rewards"] = dict(grade.rewards)
-        if grade.changes:
-            info["changed_files"] = dict(grade.changes)
-        if grade.left:
-            info["left_behind"] = list(grade.left[:_LISTED])
-        if grade.ended_by:
-            info["ended_by"] = grade.ended_by
-        return grade.reward
+            if running.needs_copy:
+                try:
+                    saved = self.machine.snapshot()
+                except MachineError as error:
+                    self._provider.start(_agents_machine(running.step.task)).close()
+                    return None, Grade(0.0, ended_by=str(error))
+            return saved, self._verifier.grade(self.machine, running.task, running.number)
 
-    def _grading(self, reward: float, extracted: str | None, reason: str) -> Grading:
-        return graded(
-            question=self.instruction,
-            expected="the tests of the task pass",
-            extracted=extracted,
-            score=reward,
-            reason=reason,
-        )
+    def _note_end(self, info: Info) -> None:
+        info |= {"correct": self._running.reward >= 1.0, "forgeable": self._is_forgeable}
+        note_steps(info, self._running)
 
     def solution(self) -> str:
         """Return an answer whose commands are the task's own solution; see ``SolutionOracle``."""
@@ -413,14 +461,20 @@ class TerminalEnv(BaseEnv):
         if not task.solution:
             raise ConfigError(f"The task {task.id!r} has no solution.")
         machine = self.machine
-        if machine.spec.user not in _ROOT:
+        if machine.spec.user not in ROOT:
             owner = shlex.quote(machine.spec.user)
-            machine.run(f"mkdir -p /solution && chown {owner} /solution", user="root", cwd="/")
-        return _block(task.solution_script)
+            made = f"rm -rf /solution && mkdir -p /solution && chown {owner} /solution"
+            machine.run(made, user="root", cwd="/")
+        return self.bash(task.solution_script)
+
+    @staticmethod
+    def bash(commands: str) -> str:
+        """Return the action that runs commands."""
+        return f"```bash\n{commands}\n```"
 
     def sample_random_action(self) -> Action:
         """Return an answer with a harmless command."""
-        return _block(self.action_rng.choice(_HARMLESS))
+        return self.bash(self.action_rng.choice(_HARMLESS))
 
     def get_state(self) -> dict[str, Any]:
         """Return the state; that of the machine is its files and its shell."""
@@ -435,10 +489,21 @@ class TerminalEnv(BaseEnv):
         task: TerminalTask | None = state["task"]
         machine = None
         if saved is not None and task is not None:
-            machine = self._provider.start(_agents_machine(task), saved)
+            machine = self._machine_at(state["_progress"], saved)
         if "_machine" in self.__dict__:
             self._close_machine()
         super().set_state({**state, "_machine": machine, "_is_running": False})
+
+    def _machine_at(self, progress: Progress, saved: MachineSnapshot | None = None) -> Machine:
+        """Return a machine for the agent, with the services of the task."""
+        task = progress.step.task
+        machine = self._provider.start(_agents_machine(task), saved)
+        try:
+            begin_services(machine, task)
+        except BaseException:
+            machine.close()
+            raise
+        return machine
 
     def _close_machine(self) -> None:
         machine, self._machine = self._machine, None
@@ -452,50 +517,10 @@ class TerminalEnv(BaseEnv):
         super().close()
 
 
-class SolutionOracle(BaseAgent):
-    """An agent that runs the task's own solution, and finishes."""
-
-    def reset(self, env: Env) -> None:
-        """Start an episode."""
-        self._env: Any = env.unwrapped
-        self._has_begun = False
-
-    def act(self, observation: Observation, info: Info) -> Action:
-        """Run the solution; while it runs, wait; then finish."""
-        if not self._has_begun:
-            self._has_begun = True
-            return str(self._env.solution())
-        return _block("" if self._env.is_running else _FINISH)
-
-
 def _agents_machine(task: TerminalTask) -> MachineSpec:
     """Return the specification of the agent's machine."""
     spec = task.machine
     return spec if task.agent_user is None else dataclasses.replace(spec, user=task.agent_user)
-
-
-def _shown_grade(grade: Grade) -> tuple[str, str]:
-    """Return what the tests gave, and which of them failed or else what they printed last."""
-    passed = f"{sum(grade.tests.values())} of {len(grade.tests)} tests pass"
-    found = passed if grade.tests else f"the tests give {grade.reward:.3g}"
-    if grade.ended_by or grade.reward >= 1:
-        return found, grade.ended_by or "all tests pass"
-    failed = [name for name, is_passed in grade.tests.items() if not is_passed]
-    parts = [f"{name} {value:.3g}" for name, value in grade.rewards.items() if value < 1]
-    reason = f"failed: {', '.join(failed or parts)}" if failed or parts else ""
-    last = "\n".join(grade.output.strip().splitlines()[-_LAST_LINES:])
-    return found, reason or last or "the tests printed nothing"
-
-
-def _write_as_user(machine: Machine, path: str, content: str) -> str:
-    """Write a file with the rights of the machine's user; return the error, empty for none."""
-    place = shlex.quote(path)
-    script = f'mkdir -p -- "$(dirname -- {place})" && cat > {place}'
-    return machine.run(script, stdin=content, cwd="/").stderr.strip()
-
-
-def _block(command: str) -> str:
-    return f"```bash\n{command}\n```"
 
 
 def _format(part: str | Mapping[str, Any] | CallFormat) -> FunctionFormat:
@@ -503,17 +528,3 @@ def _format(part: str | Mapping[str, Any] | CallFormat) -> FunctionFormat:
     if not isinstance(made, FunctionFormat):
         raise ConfigError("call_format='tags' has no functions; use None, or another format.")
     return made
-
-
-def _shown(result: ShellResult, waited: float) -> str:
-    """Return the result of a command as the agent sees it."""
-    text = _printed(result)
-    if result.running:
-        return f"{text}[still running after {waited:.0f} s]"
-    return f"{text}[exit status {result.exit_status}, in {result.directory}]"
-
-
-def _printed(result: ShellResult) -> str:
-    """Return the output of a command as lines without escapes."""
-    text = plain_text(result.text)
-    return f"{text}\n" if text and not text.endswith("\n") else text

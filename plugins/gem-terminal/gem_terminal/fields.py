@@ -18,7 +18,7 @@ from pydantic import (
 from gem_core.config import describe_validation_error
 from gem_core.errors import ConfigError
 
-__all__ = ["Amount", "Count", "Fields", "Number", "Scalar", "Size", "User", "Variables"]
+__all__ = ["Amount", "Count", "Fields", "Finite", "Number", "Scalar", "Size", "User", "Variables"]
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?:(:?-)([^}]*))?\}")
 _SIZE = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*([KMGT])(?:i?B)?", re.IGNORECASE)
@@ -62,12 +62,19 @@ class Fields(BaseModel):
             raise ConfigError(f"{where}: {_problem(error)}.") from error
 
     def unread(self, path: str = "") -> tuple[str, ...]:
-        """Return the paths of the unknown fields, also of tables below; ``path`` precedes each."""
+        """Return the paths of the unknown fields, also of tables below; ``path`` precedes each.
+
+        Tables of a list are numbered from 1.
+        """
         unknown = () if self.takes_all else self.model_extra or ()
         found = [f"{path}{name}" for name in unknown]
         for name, field in type(self).model_fields.items():
-            if isinstance(table := getattr(self, name), Fields):
-                found += table.unread(f"{path}{field.alias or name}.")
+            value, place = getattr(self, name), f"{path}{field.alias or name}"
+            if isinstance(value, Fields):
+                found += value.unread(f"{place}.")
+            elif isinstance(value, list):
+                tables = ((i, one) for i, one in enumerate(value, 1) if isinstance(one, Fields))
+                found += [each for i, one in tables for each in one.unread(f"{place}[{i}].")]
         return tuple(found)
 
 
@@ -129,6 +136,8 @@ Amount = Annotated[float, Field(ge=0, lt=1 << 53)]
 """A number of 0 or more."""
 Count = Annotated[int, Field(ge=0, lt=1 << 53)]
 """A whole number of 0 or more."""
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+"""A number, whatever its sign."""
 Number = Annotated[float, Field(gt=0, lt=1 << 53)]
 """A number above 0."""
 Scalar = Annotated[str | int | float, BeforeValidator(_scalar)]

@@ -137,13 +137,17 @@ def play_cheats(
 def _episode(env: TerminalEnv, cheat: CheatSpec) -> PlayedCheat | None:
     """Play a cheat, and finish; return None if it does not apply to the task."""
     _, info = env.reset(seed=0)
-    commands: str = "" if env.task is None else cheat.make(env.task)
-    if not commands:
+    made = [] if env.task is None else [cheat.make(part.task) for part in env.task.parts]
+    if not any(made):
         return None
-    step = env.step(f"```bash\n{commands}\n```")
-    output = f"{step.observation}\n"
-    if not (step.terminated or step.truncated):
-        step = env.step(env.finish_action)
-        output += step.info.get("verifier_output", "")
+    output = ""
+    for commands in made:
+        step = env.step(env.bash(commands))
+        output += f"{step.observation}\n"
+        if not (step.terminated or step.truncated):
+            step = env.step(env.finish_action)
+            output += step.info.get("verifier_output", "")
+        if step.terminated or step.truncated:
+            break
     forgeable = bool(info.get("forgeable") or step.info.get("forgeable"))
     return PlayedCheat(cheat.id, step.reward, "", forgeable, output[-_SHOWN:])

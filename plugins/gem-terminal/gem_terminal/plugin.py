@@ -50,7 +50,7 @@ def gem_register(registry: Registry) -> None:
                 id=f"terminal:{name}",
                 entry_point="gem_terminal.env:TerminalEnv",
                 kwargs=kwargs,
-                oracle="gem_terminal.env:SolutionOracle",
+                oracle="gem_terminal.oracle:SolutionOracle",
                 return_range=(0.0, 1.0),
                 check_kwargs=_QUICK | _DATA.get(name, {}),
                 metadata=_METADATA | (_YOURS if name in _DATA else _OURS),

@@ -6,15 +6,16 @@ import re
 import shlex
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from gem_core.errors import ConfigError
+from gem_terminal.services import ServiceProcess
 from gem_workers.machine import MachineSpec, check_path
 
-__all__ = ["Check", "TerminalTask", "UnsupportedTaskError"]
+__all__ = ["Check", "TaskStep", "TerminalTask", "UnsupportedTaskError"]
 
 Check = Mapping[str, Any]
 """A check from the host: its kind and its fields; see ``gem_terminal.checks``."""
@@ -23,6 +24,7 @@ _TIMEOUTS = ("agent_timeout", "verifier_timeout")
 _PLAIN = re.compile(r"(?:[^\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd\n]{0,1000}\n)+")
 """Texts that a here-document holds unchanged, in lines that a terminal takes."""
 _REWARDS = ("harbor", "pytest", "checks")
+_STEP_REWARDS = ("mean", "final")
 
 
 class UnsupportedTaskError(ConfigError):
@@ -57,6 +59,16 @@ class TerminalTask:
         checks: What is checked from the host; see ``gem_terminal.checks``.
         artifacts: Absolute paths of files and folders that are carried to the machine that grades,
             besides the working directory and folders of data.
+        verifier_machine: The machine that grades in the mode ``fresh``, if it has an image of its
+            own. It gets nothing of the agent's but ``artifacts`` and ``/logs/artifacts``, and
+            ``tests`` only if the image has no ``/tests/test.sh``. None for a fresh machine as the
+            agent had one.
+        services: What runs beside the agent on its machine, and beside tests in the mode ``fresh``.
+        steps: What the agent is asked for one after the other on one machine, in order; empty for a
+            task of one step. The task itself then has the first step's instruction, tests and
+            limits.
+        step_reward: The reward of a task with steps: the ``mean`` of those that were played, or
+            that of the ``final`` one of them.
         forgeable: How a program of the agent could write the reward while the tests run it; empty
             if none could.
         other_user: Whether the tests run programs of the agent as another user, so that the task is
@@ -86,6 +98,10 @@ class TerminalTask:
     reward: Literal["harbor", "pytest", "checks"] = "harbor"
     checks: tuple[Check, ...] = ()
     artifacts: tuple[str, ...] = ()
+    verifier_machine: MachineSpec | None = None
+    services: tuple[ServiceProcess, ...] = ()
+    steps: tuple["TaskStep", ...] = ()
+    step_reward: Literal["mean", "final"] = "mean"
     forgeable: str = ""
     other_user: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -103,11 +119,28 @@ class TerminalTask:
             raise ConfigError(f"mode must be 'fresh' or 'shared'; got {self.mode!r}.")
         self._check_reward()
         for path in (*self.tests, *self.solution):
-            pure = PurePosixPath(path)
-            if not pure.parts or pure.is_absolute() or ".." in pure.parts or "\0" in path:
-                raise ConfigError(
-                    f"A file of a task has a relative path without '..'; got {path!r}."
-                )
+            _check_relative(path)
+
+    @property
+    def parts(self) -> tuple["TaskStep", ...]:
+        """The steps; for a task without any, one that is the task itself."""
+        return self.steps or (TaskStep(task=self),)
+
+    @property
+    def machines(self) -> tuple[MachineSpec, ...]:
+        """The agent's machine, and those with an image of their own that grade."""
+        others = (part.task.verifier_machine for part in self.parts)
+        return (self.machine, *(one for one in others if one is not None))
+
+    @property
+    def is_solvable(self) -> bool:
+        """Whether each step has a reference solution."""
+        return all(part.task.solution for part in self.parts)
+
+    def in_mode(self, mode: Literal["fresh", "shared"]) -> "TerminalTask":
+        """Return the task, with all its steps, with tests that run elsewhere; see ``mode``."""
+        steps = tuple(replace(step, task=step.task.in_mode(mode)) for step in self.steps)
+        return replace(self, mode=mode, steps=steps)
 
     @property
     def solution_script(self) -> str:
@@ -125,11 +158,50 @@ class TerminalTask:
     def _check_reward(self) -> None:
         if self.reward not in _REWARDS:
             raise ConfigError(f"reward must be one of {', '.join(_REWARDS)}; got {self.reward!r}.")
+        if self.step_reward not in _STEP_REWARDS:
+            raise ConfigError(f"step_reward must be 'mean' or 'final'; got {self.step_reward!r}.")
         wanted = "checks" if self.reward == "checks" else "tests"
-        if not getattr(self, wanted):
+        if not getattr(self, wanted) and self.verifier_machine is None:
             raise ConfigError(f"A task with reward={self.reward!r} has {wanted}.")
         for path in self.artifacts:
             check_path(path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskStep:
+    """A step of a task.
+
+    Args:
+        task: What the step asks for, and how it is graded: a task without steps.
+        name: The name of the step; empty for a task that has no steps.
+        files: Files that are put into the working directory when the step begins: relative path to
+            content. Of these, ``setup.sh`` is then run there by the agent's user.
+        healthcheck: A command that must succeed after that, before the agent is asked; it may wait
+            until it does. Empty for none.
+        health_timeout: Seconds that it may take.
+        min_reward: The rewards, by name, below which no further step follows. A reward without a
+            name has the name ``reward``; one that is not there counts as below.
+
+    Raises:
+        ConfigError: A path of a file is not valid.
+    """
+
+    task: TerminalTask
+    name: str = ""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    healthcheck: str = ""
+    health_timeout: float = 60.0
+    min_reward: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for path in self.files:
+            _check_relative(path)
+
+
+def _check_relative(path: str) -> None:
+    pure = PurePosixPath(path)
+    if not pure.parts or pure.is_absolute() or ".." in pure.parts or "\0" in path:
+        raise ConfigError(f"A file of a task has a relative path without '..'; got {path!r}.")
 
 
 def _writing(place: str, content: bytes) -> list[str]:

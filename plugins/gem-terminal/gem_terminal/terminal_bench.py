@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from gem_core.errors import ConfigError
 from gem_terminal.compose import Service, read_compose, read_yaml
@@ -42,14 +42,28 @@ class _Description(Fields):
     tags: Annotated[list[str] | None, BeforeValidator(_tags)] = None
 
 
+class _Text(Fields):
+    key: Scalar = ""
+    description: str = ""
+
+
 class _Task(_Description):
     instruction: str
+    descriptions: list[_Text] = Field(default_factory=list)
+    """Texts by keys; the instruction may be the first key, and then all of them are meant."""
     parser_name: str = "pytest"
     max_agent_timeout_sec: Number = 360.0
     max_test_timeout_sec: Number = 60.0
     run_tests_in_same_shell: bool = False
     disable_asciinema: bool = False
     """How the episode is recorded, which makes no difference here."""
+
+    @property
+    def told(self) -> str:
+        """What the agent is told."""
+        if self.instruction.strip() not in {str(text.key) for text in self.descriptions}:
+            return self.instruction.strip()
+        return "\n\n".join(text.description.strip() for text in self.descriptions)
 
 
 class _Command(Fields):
@@ -78,16 +92,15 @@ def read_terminal_bench(
         raise UnsupportedTaskError(
             f"The results of {task.parser_name[:40]!r} are not understood, only pytest's."
         )
-    service, unread = read_compose(
-        folder, "docker-compose.yaml", {**_VARIABLES, **(variables or {})}
-    )
+    compose = read_compose(folder, "docker-compose.yaml", {**_VARIABLES, **(variables or {})})
     in_same_shell = task.run_tests_in_same_shell
     solution, not_read = _solution(folder)
     tests = {**read_files(folder, "tests"), "run-tests.sh": read_bytes(folder, "run-tests.sh")}
     return TerminalTask(
         id=folder.resolve().name,
-        instruction=task.instruction.strip(),
-        machine=_machine(folder, service),
+        instruction=task.told,
+        machine=_machine(folder, compose.service),
+        services=compose.processes,
         internet=True,
         tests=tests,
         verify_command="bash /tests/run-tests.sh",
@@ -102,7 +115,7 @@ def read_terminal_bench(
         unread=(
             *(["run_tests_in_same_shell"] if in_same_shell else []),
             *task.unread(),
-            *unread,
+            *compose.unread,
             *not_read,
         ),
     )

@@ -1,19 +1,21 @@
 """Grade a machine: carry the agent's files to a fresh one, run the tests, and read their reward."""
 
 import contextlib
-import json
-import math
 import re
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from gem_core.errors import GemError, MachineError, SnapshotError
 from gem_terminal.changed_files import ChangedFiles
 from gem_terminal.checks import OTHER_USER, failed_checks
-from gem_terminal.task import TerminalTask
+from gem_terminal.rewards import GradingError, read_reward, total_of
+from gem_terminal.separate import copy_artifacts
+from gem_terminal.services import begin_services
+from gem_terminal.steps import begin_step
+from gem_terminal.task import TaskStep, TerminalTask
 from gem_workers.carried_files import CarriedFiles
 from gem_workers.machine import FileChange, Machine, MachineProvider, MachineSnapshot, MachineSpec
 from gem_workers.sandbox import Execution
@@ -23,9 +25,7 @@ __all__ = ["Carry", "Grade", "GradingError", "Verifier"]
 Carry = Literal["declared", "all"]
 
 _LOGS = "/logs/verifier"
-_REWARD_FILES = (f"{_LOGS}/reward.json", f"{_LOGS}/reward.txt")
 _SHOWN = 2_000
-_LARGEST = 1 << 20
 _ROOM = 1 << 28
 """Bytes of disk and of memory that tests may use, besides what the agent may."""
 _RESULT = re.compile(r"^(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b[ \t]+(\S+)", re.MULTILINE)
@@ -34,16 +34,13 @@ _MISSING = re.compile(
     re.MULTILINE,
 )
 _PREPARE = (
-    f"set -e; rm -rf /logs /tests; mkdir -p {_LOGS} /tests; chown 0:0 / /logs; chmod 755 / /logs; "
-    f"chmod 700 {_LOGS} /tests"
+    f"mkdir -p {_LOGS} /tests; chown 0:0 / /logs; chmod 755 / /logs; chmod 700 {_LOGS} /tests"
 )
+_CLEAR = "rm -rf /logs /tests"
 """Both may be links that the agent has made, in the mode ``shared``."""
+_HAS_TESTS = "[ -e /tests/test.sh ]"
 _MODULES = "python3 -I -c 'import pkgutil; print(*{one.name for one in pkgutil.iter_modules()})'"
 _HAS_USERS = f'file=$(mktemp) && chown {OTHER_USER}:{OTHER_USER} "$file"'
-
-
-class GradingError(GemError, RuntimeError):
-    """The tests of a task gave no reward; this is a fault of the task or the machine."""
 
 
 @dataclass(frozen=True)
@@ -105,23 +102,32 @@ class Verifier:
         Raises:
             MachineError: A machine is needed to find out, and cannot be started.
         """
+        return next(filter(None, (self._why_forgeable(part.task) for part in task.parts)), "")
+
+    def _why_forgeable(self, task: TerminalTask) -> str:
         if task.mode == "shared":
             return "the tests run on the agent's machine"
         if self._carry == "all":
             return "all files of the agent are carried to the machine that grades"
+        if task.verifier_machine is None and not task.forgeable and _has_services(task):
+            return "services, whose files may be the agent's, run beside the tests"
         if task.forgeable or not task.other_user:
             return task.forgeable
         return "" if self._image(task.machine).has_users else "machines have one user only here"
 
-    def grade(self, machine: Machine, task: TerminalTask) -> Grade:
-        """Grade what an agent has done; the machine is of no use afterwards.
+    def grade(self, machine: Machine, task: TerminalTask, number: int = 0) -> Grade:
+        """Grade what an agent has done in a step.
 
-        Where this fails, an untouched machine is graded, once for each task. If that fails too, the
+        After the last step, and in the mode ``shared``, the machine is of no use any more; after
+        others, nothing on it has changed, and its processes run on.
+
+        Where this fails, an untouched machine is graded, once for each step. If that fails too, the
         task or the host is at fault; if not, it is due to what the agent has left, and paid 0.
 
         Args:
             machine: The agent's machine.
             task: The task.
+            number: Which of its steps has ended, from 0.
 
         Raises:
             GradingError: The tests write no finite reward, do not end in time, or need what the
@@ -129,26 +135,48 @@ class Verifier:
             MachineError: A machine failed.
         """
         begin = time.monotonic()
-        spec = replace(machine.spec, user=task.machine.user)  # not the agent's
+        step, ends = task.parts[number], number + 1 == len(task.parts)
         try:
-            grade = self._grade(machine, task, spec)
+            grade = self._grade(machine, step.task, ends=ends)
         except (GradingError, MachineError, SnapshotError) as fault:
-            self._check_untouched(task, spec, fault)
+            self._check_untouched(step, machine.spec, fault)
             return Grade(0.0, ended_by=str(fault), seconds=time.monotonic() - begin)
         if grade.reward < 1 and grade.missing:
-            untouched = self._untouched_grade(task, spec)
+            untouched = self._untouched_grade(step, machine.spec)
             missing = grade.missing & getattr(untouched, "missing", frozenset())
-            if missing and not self._is_solvable(task, spec):
+            if missing and not self._is_solvable(task, number, machine.spec):
                 raise GradingError(
-                    f"The tests of {task.id!r} need {', '.join(sorted(missing))}, which the "
+                    f"The tests of {step.task.id!r} need {', '.join(sorted(missing))}, which the "
                     f"machine does not have, and would pay nobody: {grade.output}"
                 )
         return grade
 
-    def _grade(self, machine: Machine, task: TerminalTask, spec: MachineSpec) -> Grade:
+    def check_beginning(self, task: TerminalTask, number: int, spec: MachineSpec) -> None:
+        """Raise if a step does not begin on a machine that no agent has touched.
+
+        Where the earlier steps have reference solutions, these have been run there.
+
+        Args:
+            task: The task.
+            number: Which of its steps, from 0.
+            spec: That of the agent's machine.
+
+        Raises:
+            MachineError: It does not begin: a fault of the task or the host.
+        """
+        with self._start(spec) as machine:
+            _lead_up(machine, task.parts[: number + 1])
+
+    def _grade(self, machine: Machine, task: TerminalTask, *, ends: bool = True) -> Grade:
         if task.mode == "shared":
             return self._run(machine, task)
-        machine.kill_all()
+        if ends:
+            machine.kill_all()
+        spec = _grading_spec(task, machine.spec)
+        if task.verifier_machine is not None:
+            with self._start(spec) as apart:
+                left = copy_artifacts(machine, apart, task.artifacts)
+                return replace(self._run(apart, task), left=left)
         carried = self._carried(task, spec)
         changes = ChangedFiles.on(machine)
 
@@ -160,6 +188,7 @@ class Verifier:
             for path, content in spec.files.items():
                 if path in carried.left or not carried.would_keep(path):
                     fresh.write(path, content)
+            begin_services(fresh, task)
             grade = self._run(fresh, task)
             return replace(grade, left=tuple(carried.left), changes=changes.to_info())
 
@@ -193,36 +222,45 @@ class Verifier:
             self._images[key] = _Image(frozenset(modules), env, has_users)
         return self._images[key]
 
-    def _check_untouched(self, task: TerminalTask, spec: MachineSpec, fault: GemError) -> None:
+    def _check_untouched(self, step: TaskStep, spec: MachineSpec, fault: GemError) -> None:
         """Raise unless an untouched machine can be graded, so that a fault is due to the agent."""
         if not isinstance(fault, GradingError):  # perhaps no machine can be started any more
-            with self._start(spec):
+            with self._start(_grading_spec(step.task, spec)):
                 pass
-        untouched = self._untouched_grade(task, spec)
+        untouched = self._untouched_grade(step, spec)
         if not isinstance(untouched, Grade):
             raise type(fault)(f"{fault} This happens without an agent too.") from untouched
 
-    def _untouched_grade(self, task: TerminalTask, spec: MachineSpec) -> Grade | Exception:
-        key = task.id, spec.image, spec.build
+    def _untouched_grade(self, step: TaskStep, spec: MachineSpec) -> Grade | Exception:
+        spec = _grading_spec(step.task, spec)
+        key = step.task.id, spec.image, spec.build
         if key not in self._untouched:
             with self._start(spec) as machine:
                 try:
-                    self._untouched[key] = self._run(machine, task)
+                    if step.task.verifier_machine is None:
+                        begin_services(machine, step.task)
+                        begin_step(machine, step)
+                    self._untouched[key] = self._run(machine, step.task)
                 except (GradingError, MachineError) as error:
                     self._untouched[key] = error.with_traceback(None)  # it would keep the machine
         return self._untouched[key]
 
-    def _is_solvable(self, task: TerminalTask, spec: MachineSpec) -> bool:
-        """Return whether the task has a reference solution that the tests pay for."""
-        if task.id not in self._solvable:
-            self._solvable[task.id] = bool(task.solution) and self._is_solved(task, spec)
-        return self._solvable[task.id]
+    def _is_solvable(self, task: TerminalTask, number: int, spec: MachineSpec) -> bool:
+        """Return whether a step has a reference solution that the tests pay for."""
+        steps = task.parts[: number + 1]
+        key = steps[-1].task.id
+        if key not in self._solvable:
+            has_solutions = all(step.task.solution for step in steps)
+            self._solvable[key] = has_solutions and self._is_solved(steps, spec)
+        return self._solvable[key]
 
-    def _is_solved(self, task: TerminalTask, spec: MachineSpec) -> bool:
-        with self._start(spec) as machine:
-            machine.run(task.solution_script, timeout=task.agent_timeout, user="root")
+    def _is_solved(self, steps: Sequence[TaskStep], spec: MachineSpec) -> bool:
+        last = steps[-1].task
+        with self._start(replace(spec, user=last.machine.user)) as machine:
             try:
-                return self._grade(machine, task, spec).reward > 0
+                _lead_up(machine, steps)
+                machine.run(last.solution_script, timeout=last.agent_timeout, user="root")
+                return self._grade(machine, last).reward > 0
             except (GradingError, MachineError, SnapshotError):
                 return False
 
@@ -245,18 +283,43 @@ class Verifier:
             tests = _results(task, execution)
             reward = float(all(tests.values()))
             return Grade(reward, tests=tests, output=output, seconds=seconds, missing=missing)
-        value = _read(machine, task, output)
+        value = read_reward(machine, task.id, output)
         rewards = value if isinstance(value, dict) else {}
-        return Grade(_total(value), rewards, output=output, seconds=seconds, missing=missing)
+        return Grade(total_of(value), rewards, output=output, seconds=seconds, missing=missing)
+
+
+def _grading_spec(task: TerminalTask, spec: MachineSpec) -> MachineSpec:
+    """Return what grades: a machine like the agent's, but for its user, or one of its own."""
+    return task.verifier_machine or replace(spec, user=task.machine.user)
+
+
+def _has_services(task: TerminalTask) -> bool:
+    """Return whether a service could reach what the tests write, as their user or as root."""
+    tests = _user(task) or task.machine.user
+    users = {service.user or task.machine.user for service in task.services if service.command}
+    return bool(users & {"", "root", "0", tests})
+
+
+def _lead_up(machine: Machine, steps: Sequence[TaskStep]) -> None:
+    """Begin the last of some steps; before, begin and solve the others."""
+    begin_services(machine, steps[0].task)
+    for step in steps[:-1]:
+        begin_step(machine, step)
+        if step.task.solution:
+            machine.run(step.task.solution_script, timeout=step.task.agent_timeout, user="root")
+    begin_step(machine, steps[-1])
 
 
 def _execute(machine: Machine, task: TerminalTask) -> Execution:
     """Copy the tests to where only their user can reach them, and run them."""
-    prepared = machine.run(_PREPARE, user="root", cwd="/")
+    is_apart = task.mode == "fresh" and task.verifier_machine is not None
+    prepare = _PREPARE if is_apart else f"{_CLEAR}; {_PREPARE}"
+    prepared = machine.run(f"set -e; {prepare}", user="root", cwd="/")
     if not prepared.ok:
         raise MachineError(f"The folders of the tests cannot be made: {prepared.stderr}")
-    for path, content in task.tests.items():
-        machine.write(f"/tests/{path}", content, mode=0o755)
+    if not (is_apart and machine.run(_HAS_TESTS, user="root", cwd="/").ok):
+        for path, content in task.tests.items():
+            machine.write(f"/tests/{path}", content, mode=0o755)
     user = _user(task) or machine.spec.user
     if user not in {"root", "0"}:
         machine.run(f"chown -R {shlex.quote(user)} {_LOGS} /tests", user="root", cwd="/")
@@ -294,56 +357,3 @@ def _results(task: TerminalTask, execution: Execution) -> dict[str, bool]:
     for outcome, name in found:
         tests[name] = outcome in {"PASSED", "XFAIL"} and tests.get(name, True)
     return tests
-
-
-def _read(machine: Machine, task: TerminalTask, output: str) -> float | dict[str, float]:
-    """Return the reward that the tests have written: a number, or numbers by name."""
-    found = []
-    for path in _REWARD_FILES:
-        with contextlib.suppress(MachineError):
-            text = machine.read(path, limit=_LARGEST).decode("utf-8", "replace").strip()
-            value = _parsed(text)
-            if value is None:
-                raise GradingError(
-                    f"The tests of {task.id!r} wrote {text[:200]!r} to {path}, which is neither a "
-                    f"finite number nor an object of finite numbers."
-                )
-            found.append(value)
-    if not found:
-        raise GradingError(
-            f"The tests of {task.id!r} wrote neither {' nor '.join(_REWARD_FILES)}. They printed: "
-            f"{output or 'nothing'}"
-        )
-    if len(set(map(_total, found))) > 1:
-        raise GradingError(
-            f"The tests of {task.id!r} wrote two rewards that differ: {found[0]!r} to "
-            f"{_REWARD_FILES[0]} and {found[1]!r} to {_REWARD_FILES[1]}."
-        )
-    return found[0]
-
-
-def _parsed(text: str) -> float | dict[str, float] | None:
-    try:
-        value: Any = json.loads(text)
-    except ValueError:
-        return None
-    if _is_finite(value):
-        return float(value)
-    if isinstance(value, dict) and value and all(map(_is_finite, value.values())):
-        return {str(name): float(number) for name, number in value.items()}
-    return None
-
-
-def _is_finite(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    with contextlib.suppress(OverflowError):
-        return math.isfinite(float(value))
-    return False
-
-
-def _total(value: float | dict[str, float]) -> float:
-    """Return a number as it is; of several the one named ``reward``, or else their mean."""
-    if not isinstance(value, dict):
-        return value
-    return value["reward"] if "reward" in value else sum(value.values()) / len(value)

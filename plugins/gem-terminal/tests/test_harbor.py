@@ -176,19 +176,22 @@ UNSUPPORTED = [
     ("[environment]\ngpus = 1\n", {}, "GPU"),
     ('[environment.tpu]\ntype = "v4"\n', {}, "TPU"),
     ('[environment]\nos = "Windows"\n', {}, "windows"),
-    ('[[steps]]\nname = "one"\n', {}, "several steps"),
-    ("", {"steps/one/instruction.md": "x"}, "several steps"),
+    ("[verifier.environment]\ngpus = 1\n", {}, "GPU"),
     (
         '[verifier]\nenvironment_mode = "separate"\n',
-        {"tests/Dockerfile": "FROM x"},
-        "image of its own",
+        {"tests/docker-compose.yaml": "services: {}"},
+        "tests/docker-compose.yaml",
     ),
-    ('[verifier.environment]\ndocker_image = "x"\n', {}, "image of its own"),
+    ('[[artifacts]]\nsource = "/a"\nservice = "db"\n', {}, "service 'db'"),
     ('[environment]\nnetwork_mode = "allowlist"\n', {}, "some hosts"),
     ('[environment]\nallowed_hosts = ["example.org"]\n', {}, "some hosts"),
     ('[[environment.mcp_servers]]\nname = "x"\n', {}, "MCP"),
     ('schema_version = "2.0"\n', {}, "schema '2.0'"),
-    ("", {"environment/docker-compose.yaml": f"{COMPOSE}  db: {{image: x}}\n"}, "2 services"),
+    (
+        "",
+        {"environment/docker-compose.yaml": f"{COMPOSE}  db: {{image: x}}\n"},
+        "'db' has the image 'x'",
+    ),
     ("", {"environment/docker-compose.yaml": f"{COMPOSE}    privileged: true\n"}, "privileged"),
     ("", {"environment/docker-compose.yaml": f"{COMPOSE}    command: serve\n"}, "'serve'"),
 ]
@@ -218,6 +221,14 @@ MALFORMED = [
     ),
     ("[verifier]\nuser = 1.5", "name or number of a user"),
     ("gpus = [1]\nenvironment = []", "environment: must be a table"),
+    ("[[steps]]\nmin_reward = 1", r"steps\.0\.name: "),
+    ('[[steps]]\nname = "../one"', r"the name of a step is that of a folder; got '\.\./one'"),
+    ('[[steps]]\nname = ".."', r"the name of a step is that of a folder; got '\.\.'"),
+    ('[[steps]]\nname = "one"', r"steps/one/instruction\.md is missing"),
+    ('[[steps]]\nname = "one"\n[[steps]]\nname = "one"', "2 steps have the same name"),
+    ('[[steps]]\nname = "one"\nmin_reward = nan', r"steps\.0\.min_reward"),
+    ('[[steps]]\nname = "one"\nmin_reward = {a = "b"}', r"steps\.0\.min_reward"),
+    ('multi_step_reward_strategy = "max"', "'mean' or 'final'"),
 ]
 
 
@@ -301,7 +312,8 @@ KEYS = st.sampled_from(
     """schema_version version task metadata agent verifier environment solution steps source name
     env timeout_sec user environment_mode docker_image cpus memory memory_mb storage storage_mb
     gpus network_mode allow_internet allowed_hosts workdir healthcheck command retries
-    interval_sec start_period_sec mcp_servers os""".split()  # noqa: SIM905
+    interval_sec start_period_sec mcp_servers os min_reward artifacts service
+    multi_step_reward_strategy""".split()  # noqa: SIM905
 )
 SCALARS = (
     st.integers()

@@ -118,7 +118,10 @@ def test_keys_of_a_solution_cannot_become_a_script(folder):
     ("files", "reason"),
     [
         ({"task.yaml": "instruction: x\nparser_name: swebench\n"}, "'swebench'"),
-        ({"docker-compose.yaml": f"{COMPOSE}  db:\n    image: postgres\n"}, "2 services"),
+        (
+            {"docker-compose.yaml": f"{COMPOSE}  db:\n    image: postgres\n"},
+            "'db' has the image 'postgres'",
+        ),
         ({"docker-compose.yaml": f"{COMPOSE}    cap_add: [NET_ADMIN]\n"}, "cap_add"),
         (
             {
@@ -211,3 +214,9 @@ def test_any_content_is_read_or_refused(tmp_path, name, content):
     (folder / name).write_bytes(content)
     with contextlib.suppress(ConfigError):
         read_terminal_bench(folder)
+
+
+def test_an_instruction_that_is_the_key_of_a_description_stands_for_all_of_them(folder):
+    yaml = "instruction: base\ndescriptions:\n- {key: base, description: Solve it.}\n"
+    make(folder, **{"task.yaml": f"{yaml}- {{key: problem, description: Add a and b.}}\n"})
+    assert read_terminal_bench(folder).instruction == "Solve it.\n\nAdd a and b."

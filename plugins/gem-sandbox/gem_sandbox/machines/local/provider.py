@@ -24,12 +24,13 @@ from gem_sandbox.machines.local.installed import FOLDER as PROGRAMS
 from gem_sandbox.machines.local.installed import programs
 from gem_sandbox.machines.local.layers import FILES, Layers, has_path
 from gem_sandbox.machines.local.messages import STATUS, receive, send
+from gem_sandbox.machines.local.outlook import doubts, why_engine
 from gem_sandbox.machines.local.server_process import ServerProcess
 from gem_sandbox.machines.local.skeleton import skeleton
 from gem_sandbox.machines.memory_file import memory_file
 from gem_sandbox.machines.selection import Record, records
 from gem_sandbox.shared_pools import shared_pools
-from gem_workers.machine import MachineSnapshot, MachineSpec, check_path
+from gem_workers.machine import MachineSnapshot, MachineSpec, Outlook, check_path
 
 __all__ = ["LocalMachine", "LocalProvider"]
 
@@ -85,6 +86,7 @@ class LocalProvider:
         self._folders = _checked_folders(folders or {})
         self._overlay = overlay
         self._build_network, self._installed = build_network, installed
+        self.skips_installed = installed == "skip"
         self._built: dict[str, BuiltImage] = {}
         self._layers = Layers()
         self._server = shared_pools.lease(_KEY, ServerProcess)
@@ -130,6 +132,27 @@ class LocalProvider:
             return self._base_of_image(spec.image)
         name = read_recipe(spec.build).base
         return self._bases.find(name) or Base(name, is_exact=False)
+
+    def stand_in(self, spec: MachineSpec) -> str:
+        """Return what stands in for the image of a spec; see ``ForesightedProvider``."""
+        return self.base_of(spec).description
+
+    def outlook(self, spec: MachineSpec) -> Outlook:
+        """Return whether machines of a spec can be had; see ``ForesightedProvider``."""
+        if not spec.build:
+            if spec.image and not Path(spec.image).is_absolute():
+                base = self._bases.find(spec.image)
+                if base is None:
+                    return Outlook("needs docker", (f"starts from the image {spec.image!r}",))
+                if base.description:
+                    return Outlook("may run", (f"the base is {base.description}",))
+            return Outlook("runs")
+        folder = Path(spec.build)
+        if why := why_engine(folder):
+            return Outlook("needs docker", (why,))
+        has_network = self._build_network == "host"
+        reasons = tuple(doubts(folder, self.base_of(spec), has_network=has_network))
+        return Outlook("may run" if reasons else "runs", reasons)
 
     def _base_of_image(self, name: str) -> Base:
         if not name:
@@ -186,7 +209,7 @@ class LocalProvider:
         """
         self._lifetime.check()
         if skips_installed is None:
-            skips_installed = self._installed == "skip"
+            skips_installed = self.skips_installed
         spec = spec.settled(workdir=image.workdir, user=image.user)
         machine = LocalMachine(self, spec, image, skips_installed=skips_installed)
         self._machines.add(machine)

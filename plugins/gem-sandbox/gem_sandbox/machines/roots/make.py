@@ -177,8 +177,8 @@ def _mirror_of(kind: str) -> str:
             continue
         lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
         for address in _URI.findall("\n".join(lines)):
-            if address.rstrip("/").endswith(f"/{kind}"):
-                return address.rstrip("/")
+            if str(address).rstrip("/").endswith(f"/{kind}"):
+                return str(address).rstrip("/")
     return ""
 
 
