@@ -13,10 +13,12 @@ _ENVS: dict[str, tuple[str, str]] = {
     "tau:Airline-Sample": ("airline-sample", "200 generated dialogues of an airline's assistant"),
     "tau:Retail": ("retail", "tasks of tau-bench and its successors for a shop, with data="),
     "tau:Airline": ("airline", "tasks of tau-bench and its successors for an airline, with data="),
+    "tau:Telecom": ("telecom", "tasks of tau2-bench for a mobile operator, with data="),
+    "tau:Mock": ("mock", "tasks of tau2-bench that test itself, with data="),
 }
 _HERE = Path(__file__).parent
 _FOLDERS = {"data": str(_HERE / "folder_samples")}
-_DATA = {"tau:Retail": _FOLDERS, "tau:Airline": _FOLDERS}
+_DATA = dict.fromkeys(("tau:Retail", "tau:Airline", "tau:Telecom", "tau:Mock"), _FOLDERS)
 _WORLDS = {"data": str(_HERE / "world_samples"), "trust": True}
 
 

@@ -50,7 +50,9 @@ def test_the_scripted_user_tells_what_is_known_when_asked_and_nothing_else(tmp_p
     scenario = read_one(tmp_path, tau2_task()).scenario
     (goal,) = scenario.goals
     assert goal.say == "I want to cancel my order #W1."
-    assert {fact.name for fact in scenario.identity} == {"name", "zip", "user_id"}
+    names = {fact.name for fact in scenario.identity}
+    assert {"name", "zip", "user_id"} <= names
+    assert "email" not in names
     assert scenario.identity[0].say == "I am Nora Berg, and my zip code is 50032."
     assert scenario.unknown == ("email",)
 
