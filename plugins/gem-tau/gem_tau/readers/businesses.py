@@ -7,13 +7,37 @@ from gem_core.specs import load_entry_point
 from gem_tau.scenario import Check
 from gem_tau.toolkit import Toolkit, UserToolkit
 
-__all__ = ["AIRLINE", "MOCK", "REFUSED", "RETAIL", "TELECOM", "Business"]
+__all__ = [
+    "AIRLINE",
+    "MOCK",
+    "RETAIL",
+    "TELECOM",
+    "Business",
+    "problem_with",
+]
 
-REFUSED = {
-    "banking_knowledge": "its assistant searches hundreds of documents, which name further tools; "
-    "retail, airline, telecom and mock can be played",
+_PLAYED = {"retail": "Retail", "airline": "Airline", "telecom": "Telecom", "mock": "Mock"}
+_REFUSED = {
+    "banking_knowledge": "its assistant searches hundreds of documents, in which it finds further "
+    "tools",
 }
-"""Domains of tau2-bench that cannot be played here, each with the reason."""
+DOMAINS = {*_PLAYED, *_REFUSED}
+"""The names of the domains of tau2-bench; a folder with one of them has its tasks."""
+
+
+def problem_with(name: str, wanted: str) -> str:
+    """Return why tasks of a domain cannot be read as those of another; empty for the same.
+
+    Args:
+        name: The domain of the tasks.
+        wanted: The domain that was asked for.
+    """
+    if name in _REFUSED:
+        return f"the domain {name!r} cannot be played here: {_REFUSED[name]}"
+    if name == wanted:
+        return ""
+    instead = f"use tau:{_PLAYED[name]}" if name in _PLAYED else f"there are {', '.join(_PLAYED)}"
+    return f"the domain is {name!r}, and {wanted!r} was asked for; {instead}"
 
 
 @dataclass(frozen=True)

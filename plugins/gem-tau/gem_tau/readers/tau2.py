@@ -16,7 +16,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_va
 
 from gem_core.errors import ConfigError, DataError, near_names
 from gem_tau.database import Base
-from gem_tau.readers.businesses import REFUSED, Business
+from gem_tau.readers.businesses import DOMAINS, Business, problem_with
 from gem_tau.readers.fields import Fields, checked, known
 from gem_tau.readers.files import base_of_file, patched, read_json, read_text
 from gem_tau.readers.replay import try_calls
@@ -204,8 +204,9 @@ def read(folder: Path, business: Business, split: str | None) -> list[DialogueTa
         ConfigError: There is no such split.
         DataError: The folder cannot be read, or a task cannot be played here.
     """
-    if folder.resolve().name in REFUSED:
-        raise _refused(folder.resolve().name, str(folder))
+    name = folder.resolve().name
+    if name in DOMAINS and (problem := problem_with(name, business.name)):
+        raise DataError(f"{folder}: {problem}.")
     path = folder / _FILE
     user_path = folder / business.user_database if business.user_database else None
     base = base_of_file(folder / business.database, business, user_path)
@@ -353,10 +354,8 @@ def _scenario(user: _User, domain: Domain, kind: str, where: str) -> Scenario:
     if isinstance(parts, str):
         return scenario_of_text(parts, kind=kind, persona=persona)
     where = f"{where}: user_scenario.instructions.domain"
-    if parts.domain in REFUSED:
-        raise _refused(parts.domain, where)
-    if parts.domain != domain.name:
-        raise DataError(f"{where} is {parts.domain!r}, and {domain.name!r} was asked for.")
+    if problem := problem_with(parts.domain, domain.name):
+        raise DataError(f"{where}: {problem}.")
     return scenario_of_parts(
         reason=parts.reason_for_call,
         known=parts.known_info or "",
@@ -365,7 +364,3 @@ def _scenario(user: _User, domain: Domain, kind: str, where: str) -> Scenario:
         persona=persona,
         kind=kind,
     )
-
-
-def _refused(name: str, where: str) -> DataError:
-    return DataError(f"{where}: the domain {name!r} cannot be played here: {REFUSED[name]}.")
