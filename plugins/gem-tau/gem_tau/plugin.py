@@ -19,6 +19,7 @@ _ENVS: dict[str, tuple[str, str]] = {
 _HERE = Path(__file__).parent
 _FOLDERS = {"data": str(_HERE / "folder_samples")}
 _DATA = dict.fromkeys(("tau:Retail", "tau:Airline", "tau:Telecom", "tau:Mock"), _FOLDERS)
+_LIMITS = {"tau:Telecom": {"max_turns": 60}}  # two parties look for a fault
 _WORLDS = {"data": str(_HERE / "world_samples"), "trust": True}
 
 
@@ -43,7 +44,7 @@ def gem_register(registry: Registry) -> None:
             EnvSpec(
                 id=name,
                 entry_point="gem_tau.env:make_dialogue",
-                kwargs={"tasks": tasks},
+                kwargs={"tasks": tasks, **_LIMITS.get(name, {})},
                 oracle="gem_tau.oracle:DialogueOracle",
                 return_range=(0.0, 1.0),
                 check_kwargs=_DATA.get(name, {}),
