@@ -274,6 +274,15 @@ def test_a_conversation_that_has_begun_goes_on() -> None:
     assert step.info["tool_calls"][0]["ok"]
 
 
+def test_an_unknown_field_of_an_earlier_message_is_named(tmp_path) -> None:
+    folder = shutil.copytree(SAMPLES / "mock", tmp_path / "mock")
+    tasks = json.loads((folder / "tasks.json").read_text())
+    tasks[2]["initial_state"]["message_history"][0]["mood"] = "calm"
+    (folder / "tasks.json").write_text(json.dumps(tasks))
+    with pytest.raises(DataError, match=r"message_history.0: 'mood' is not a field"):
+        mock(folder)
+
+
 def test_handing_over_is_a_free_reward_where_it_is_the_reference() -> None:
 
     call = Call("transfer_to_human_agents", {"summary": "x"}, compare=())

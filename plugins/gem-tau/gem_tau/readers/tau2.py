@@ -1,7 +1,8 @@
 """Tasks of tau2-bench: ``tasks.json``, ``split_tasks.json``, a database and a policy.
 
 Fields that only describe a task (``description``, ``ticket``, ``issues``, ``annotations``, and
-``info``, ``message`` and ``action_id`` of a call or condition) have no effect on an episode. What
+``info``, ``message`` and ``action_id`` of a call or condition, the times and costs of a message)
+have no effect on an episode. What
 cannot be played here is refused by name: documents, and tools that a task gives to its user.
 
 ``actions: null`` is read as no calls, so that the expected database is the unchanged one.
@@ -138,16 +139,21 @@ class _Data(Fields):
 
 
 class _HistoryCall(Fields):
-    model_config = ConfigDict(extra="ignore")
-
+    id: Any = None
     requestor: Requestor | None = None
     name: Tool
     arguments: dict[str, Any]
 
 
 class _Message(Fields):
-    model_config = ConfigDict(extra="ignore")
-
+    id: Any = None
+    turn_idx: Any = None
+    timestamp: Any = None
+    cost: Any = None
+    usage: Any = None
+    raw_data: Any = None
+    requestor: Any = None
+    error: Any = None
     role: Literal["user", "assistant", "tool"]
     content: str | None = None
     tool_calls: list[_HistoryCall] | None = None
