@@ -184,6 +184,9 @@ ASKED = [
     ("What does the status bar show?", ["check_status_bar"]),
     ("Please disconnect your VPN.", ["disconnect_vpn"]),
     ("Are you using a VPN?", ["check_vpn_status"]),
+    ("Are you connected to a VPN? If so, please disconnect it.", ["disconnect_vpn"]),
+    ("Is airplane mode on? If so, please turn it off.", ["toggle_airplane_mode"]),
+    ("Could you check the status of your SIM card?", ["check_sim_status"]),
     ("Turn off Wi-Fi Calling, please.", ["toggle_wifi_calling"]),
     ("Please make the payment now.", ["make_payment"]),
     ("Can you send a picture message now?", ["can_send_mms"]),
@@ -235,6 +238,36 @@ def test_the_customer_goes_on_until_it_works() -> None:
     heard, info = talk("abroad", "This has been done. Is there anything else?")
     assert "no connection" in heard[0]
     assert info["user_calls"] == ["run_speed_test()"]
+
+
+PLAIN = [
+    (
+        "no-signal",
+        ["Please take out your SIM card and insert it again.", "Please turn airplane mode off."],
+    ),
+    (
+        "pictures",
+        [
+            "Please allow your messaging app the permissions sms and storage.",
+            "Please reset the APN settings, then restart your phone.",
+        ],
+    ),
+    (
+        "abroad",
+        [
+            "Shall I enable roaming on your line?",
+            written(Call("enable_roaming", LINE)),
+            "I have enabled roaming on your line. Please turn on data roaming on your phone, too.",
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("task_id", "messages"), PLAIN)
+def test_an_assistant_that_asks_in_plain_words_is_paid(task_id, messages) -> None:
+    env = make_dialogue(tasks=ListedTasks([TASKS[task_id]]))
+    step = play(env, ScriptedAgent([*messages, "Is there anything else I can do for you?"]))
+    assert (step.reward, step.info["ended_by"]) == (1.0, "user: stop")
 
 
 def test_the_assistant_cannot_use_the_phone() -> None:

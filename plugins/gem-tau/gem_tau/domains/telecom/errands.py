@@ -2,7 +2,8 @@
 
 A sentence asks for a tool by its name, such as "use toggle_roaming()", or in common words, such as
 "turn Data Roaming on". If it says on or off, the customer looks first whether it is so already.
-Sentences that tell what was done, or what not to do, ask for nothing.
+Sentences that tell what was done, or what not to do, ask for nothing. "If so, ..." is part of the
+sentence before it.
 """
 
 import re
@@ -13,7 +14,7 @@ from gem_tau.toolkit import Errand
 
 __all__ = ["errands_in"]
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?!If (?:so|it|that|they)\b)|\n+")
 _NO_REQUEST = re.compile(
     r"\b(?:do not|don't|no need|avoid|never|without|instead of"
     r"|(?:i|we)(?:'ve| have|'ll| will| am going to)"
@@ -50,13 +51,13 @@ _SWITCHES = {
 """Each switch: the words for it, the tool that shows it, and its name there."""
 _DEEDS = {
     "reseat_sim_card": r"(?:re-?seat|re-?insert|remove|take out)\b.*\bsim\b",
-    "check_sim_status": r"\bsim (?:card )?(?:status|active|locked|missing)",
+    "check_sim_status": r"(?=.*\bsim\b)(?=.*\b(?:status|active|locked|missing|check|look))",
     "reset_apn_settings": r"\breset\b.*\bapn\b",
     "check_apn_settings": r"(?<!reset )(?<!reset the )(?<!reset your )\bapn\b",
     "reboot_device": r"\b(?:re-?boot|restart|power cycle)",
     "run_speed_test": r"\bspeed ?test\b",
     "check_status_bar": r"\bstatus bar\b",
-    "disconnect_vpn": r"\b(?:disconnect|turn off|switch off|disable)\b.*\bvpn\b|turn\b.*\bvpn off",
+    "disconnect_vpn": r"(?=.*\bvpn\b)(?=.*\b(?:disconnect|off|disable)\b)",
     "check_vpn_status": r"\bvpn\b",
     "can_send_mms": r"\b(?:can|try|able)\b.*\bsend\b.*\b(?:mms|picture|photo)",
     "make_payment": r"\b(?:make|complete|accept)\b.*\bpayment\b|\bpay (?:it|the|your)\b",
