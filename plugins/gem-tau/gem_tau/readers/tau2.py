@@ -2,8 +2,8 @@
 
 Fields that only describe a task (``description``, ``ticket``, ``issues``, ``annotations``, and
 ``info``, ``message`` and ``action_id`` of a call or condition, the times and costs of a message)
-have no effect on an episode. What
-cannot be played here is refused by name: documents, and tools that a task gives to its user.
+have no effect on an episode. What cannot be played here is refused by name: documents, and tools
+that a task gives to its user.
 
 ``actions: null`` is read as no calls, so that the expected database is the unchanged one.
 """
