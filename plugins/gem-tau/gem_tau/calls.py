@@ -14,11 +14,19 @@ from gem_core.thoughts import spoken
 from gem_core.tool import Function
 from gem_tau.toolkit import CallResult
 
-__all__ = ["JSON", "JsonCalls", "check_limits", "find_format", "read", "shown"]
+__all__ = ["JSON", "USER_RULES", "JsonCalls", "check_limits", "find_format", "read", "shown"]
 
 _BLOCK = re.compile(
     r"\A(?P<before>.*?)```(?:json)?[ \t]*\n(?P<call>\s*\{.*?)\n?```\s*\Z", re.DOTALL
 )
+USER_RULES = (
+    "You can use some functions yourself, such as the settings of your phone; the assistant "
+    "cannot, and does not see their results. Use one when the assistant asks you to, and say what "
+    "it shows. "
+    "A call is all that you write in a turn: a JSON object and nothing else: "
+    '{"name": "...", "arguments": {...}}. You will then see its result. The functions:'
+)
+"""The rules for a user who has tools."""
 _HOW = (
     "In each turn, either write a message to the user, or call one function. A call is a JSON "
     'object and nothing else: {"name": "...", "arguments": {...}}. You will then see its result. '
@@ -32,9 +40,9 @@ class JsonCalls(FunctionFormat):
     The object may stand in a block of code at the end of the answer.
     """
 
-    def instructions(self, functions: Sequence[Function]) -> str:
+    def instructions(self, functions: Sequence[Function], *, rules: str = _HOW) -> str:
         """Return the instructions on how to call, with the schemas."""
-        return "\n".join([_HOW, *(json.dumps(one.to_openai()["function"]) for one in functions)])
+        return "\n".join([rules, *(json.dumps(one.to_openai()["function"]) for one in functions)])
 
     def read(self, action: Action) -> Reading:
         """Return the call; a text that is not a JSON object is a message."""

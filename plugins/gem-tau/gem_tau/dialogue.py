@@ -17,20 +17,21 @@ from gem_core.maybe_async import drive
 from gem_core.observation import text_of
 from gem_core.thoughts import spoken
 from gem_rollout import MultiAgentEnv
-from gem_tau.calls import check_limits, find_format, read, shown
+from gem_tau.calls import JSON, USER_RULES, check_limits, find_format, read, shown
 from gem_tau.database import Database
 from gem_tau.judge import Judge, make_judge
 from gem_tau.mentions import MentionRule, check_rule
 from gem_tau.missing import missing_text
 from gem_tau.rewards import Evidence, Grade, check_basis, grading
 from gem_tau.sources import Dialogues, check_judge, find_tasks
-from gem_tau.task import Call, DialogueTask, Domain, Part
+from gem_tau.task import Call, DialogueTask, Domain, Part, Side
 from gem_tau.toolkit import CallResult, Toolkit
 from gem_tau.users import UserGaveUpError
 
 __all__ = ["ASSISTANT", "GIVES_UP", "STOP_MARKS", "USER", "DialogueEnv"]
 
-ASSISTANT, USER = "assistant", "user"
+ASSISTANT: Side = "assistant"
+USER: Side = "user"
 GIVES_UP = "###OUT-OF-SCOPE###"
 """What a user writes whose situation does not say how to go on."""
 STOP_MARKS = ("###STOP###", "###TRANSFER###", GIVES_UP)
@@ -57,10 +58,14 @@ class DialogueEnv(MultiAgentEnv):
     (``UserGaveUpError``), or, if the user's seat acts from outside, truncated and paid 0. Thoughts
     at the beginning of a message (``gem_core.thoughts``) are not heard by the other seat.
 
+    In some domains the user has tools too: a call, written as in ``json``, is a turn of its own,
+    and only the user sees its result. More than ``max_turns`` of them in a row are giving up.
+
     ``info`` of the assistant: ``prefix`` is the policy with the functions, at the reset;
     ``tool_calls`` has the calls of a turn. At the end, ``rewards`` has the value of each part,
-    ``reward_details`` what is missing, ``db_diff`` how the database changed in the episode, and
-    ``ended_by`` who ended it. ``info["prefix"]`` of the user is the scenario as text.
+    ``reward_details`` what is missing, ``db_diff`` how the database changed in the episode,
+    ``ended_by`` who ended it, and ``user_calls`` the calls of a user who has tools.
+    ``info["prefix"]`` of the user is the scenario as text.
 
     Args:
         tasks: The name of a source of tasks, which the id decides (``retail-sample``, ...), or an
@@ -124,11 +129,12 @@ class DialogueEnv(MultiAgentEnv):
         self.turns = 0
         self.errors = 0
         self.calls: list[Call] = []
-        """The calls of the assistant."""
+        """The calls of both sides."""
+        self._user_calls = 0  # since the user's last message
         self.dialogue: list[tuple[str, str]] = []
         """The messages between the seats, as pairs of speaker and text."""
-        self._speaker = USER
-        self._shown = {USER: "", ASSISTANT: ""}
+        self._speaker: Side = USER
+        self._shown: dict[str, str] = {USER: "", ASSISTANT: ""}
 
     @property
     def active_agents(self) -> list[str]:
@@ -159,18 +165,19 @@ class DialogueEnv(MultiAgentEnv):
         idx, task = self.source.draw(self.rng, idx)
         self.task, self.db = task, task.fresh()
         self._begin_dialogue()
-        greeting = task.domain.greeting
-        self.dialogue.append((ASSISTANT, greeting))
-        self._shown[USER] = greeting
+        self.dialogue += task.opening
+        self._shown[USER] = self.dialogue[-1][1]
         functions = task.domain.toolkit.functions()
-        info: Info = {"task_id": task.id, "prefix": self._prefix(task.domain)}
+        history = "".join(f"{speaker}: {text}\n" for speaker, text in task.history)
+        begun = f"The conversation so far:\n{history}\n" if history else ""
+        info: Info = {"task_id": task.id, "prefix": self._prefix(task.domain) + begun}
         if self.instructions == "schemas":
             info["tool_schemas"] = [one.to_openai() for one in functions]
         if idx is not None:
             info["idx"] = idx
         if self.user:
             info["user"] = dict(self.user)
-        self.infos = {ASSISTANT: info, USER: {"prefix": f"{task.scenario.as_text()}\n\n"}}
+        self.infos = {ASSISTANT: info, USER: {"prefix": _user_prefix(task) + begun}}
 
     def _prefix(self, domain: Domain) -> str:
         described = self._format if self.instructions == "text" else None
@@ -195,6 +202,11 @@ class DialogueEnv(MultiAgentEnv):
         return (yield from self._hear_assistant(actions[ASSISTANT]))
 
     def _hear_user(self, text: str) -> Generator[Any, Any, tuple[Any, ...]]:
+        if self.running_task.domain.user_toolkit is not None:
+            reading = JSON.read(text)
+            if reading.requests:
+                return self._run_for_user(reading)
+        self._user_calls = 0
         text = spoken(text)
         if GIVES_UP in text or not text.strip():
             return self._give_up(text)
@@ -208,7 +220,17 @@ class DialogueEnv(MultiAgentEnv):
             return self._truncate({}, "max_turns")
         return {}, {}, {}, {}, {}
 
-    def _give_up(self, text: str) -> tuple[Any, ...]:
+    def _run_for_user(self, reading: Reading) -> tuple[Any, ...]:
+        """Run a call of the user, who goes on."""
+        self._user_calls += 1
+        if self._user_calls > self.max_turns:
+            return self._give_up(said=f"made {self._user_calls} calls without a message")
+        toolkit = self.running_task.domain.tools_of("user", self._database)
+        results = [self._call(toolkit, request, USER) for request in reading.requests]
+        self._shown[USER], info = shown("phone", JSON, reading, results)
+        return {}, {}, {}, {}, {USER: info}
+
+    def _give_up(self, text: str = "", *, said: str = "") -> tuple[Any, ...]:
         """End a dialogue whose user does not go on.
 
         Raises:
@@ -216,7 +238,7 @@ class DialogueEnv(MultiAgentEnv):
         """
         if not self.user:
             return self._truncate({}, "user_gave_up")
-        said = f"wrote {GIVES_UP}" if text.strip() else "said nothing"
+        said = said or (f"wrote {GIVES_UP}" if text.strip() else "said nothing")
         with boundary("agent"):
             raise UserGaveUpError(
                 f"The user {self.user.get('id', '')!r} of task {self.running_task.id!r} {said}, so "
@@ -252,7 +274,7 @@ class DialogueEnv(MultiAgentEnv):
             if hands_over:
                 results.append(_NOT_RUN)
                 continue
-            result = self._call(toolkit, request)
+            result = self._call(toolkit, request, ASSISTANT)
             results.append(result)
             self.errors = 0 if result.ok else self.errors + 1
             hands_over = result.ok and request.function in toolkit.ends_episode
@@ -265,12 +287,12 @@ class DialogueEnv(MultiAgentEnv):
             raise self._not_running()
         return self.db
 
-    def _call(self, toolkit: Toolkit, request: Request) -> CallResult:
+    def _call(self, toolkit: Toolkit, request: Request, side: Side) -> CallResult:
         if request.problem and not request.function:
             return CallResult(f"Error: {request.problem}", ok=False, kind="neither")
         if problem := _catalog(type(toolkit)).problem(request):
             return CallResult(f"Error: {problem}", ok=False, kind="neither")
-        self.calls.append(Call(request.function, dict(request.arguments)))
+        self.calls.append(Call(request.function, dict(request.arguments), side=side))
         with boundary("tool"):
             return toolkit.call(request.function, request.arguments)
 
@@ -286,7 +308,8 @@ class DialogueEnv(MultiAgentEnv):
         return self._last_step(info, Grade(0.0, {}), limit, is_over=False)
 
     def _evidence(self) -> Evidence:
-        said = [text for speaker, text in self.dialogue[1:] if speaker == ASSISTANT]
+        begun = len(self.running_task.opening)
+        said = [text for speaker, text in self.dialogue[begun:] if speaker == ASSISTANT]
         return Evidence(self._database, self.calls, said, self.dialogue)
 
     def _last_step(
@@ -301,6 +324,8 @@ class DialogueEnv(MultiAgentEnv):
             "ended_by": ended_by,
             "db_diff": [change.to_dict() for change in self._database.diff()],
         }
+        if self.running_task.domain.user_toolkit is not None:
+            result["user_calls"] = [str(call) for call in self.calls if call.side == USER]
         spent = {"spent": dict(grade.spent)} if grade.spent else {}
         return (
             {},
@@ -329,6 +354,15 @@ class DialogueEnv(MultiAgentEnv):
         if rng.random() < 0.5:
             return '{"name": "think", "arguments": {"thought": "What does the policy say?"}}'
         return rng.choice(_PHRASES)
+
+
+def _user_prefix(task: DialogueTask) -> str:
+    """Return the scenario, with the functions of a user who has some."""
+    scenario = f"{task.scenario.as_text()}\n\n"
+    if task.domain.user_toolkit is None:
+        return scenario
+    functions = task.domain.user_toolkit.functions()
+    return f"{scenario}{JSON.instructions(functions, rules=USER_RULES)}\n\n"
 
 
 def _catalog(toolkit: type[Toolkit]) -> Catalog:

@@ -1,6 +1,8 @@
 """An assistant that knows its task: it asks, proposes, waits for a yes, and makes the calls."""
 
+import itertools
 import json
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gem_core import Action, Env, Info, Observation
@@ -14,6 +16,7 @@ _WHO = "Could you please tell me your name, your email address and your zip code
 _CONFIRM = "Do you confirm this? (yes/no)"
 _REPORT = "This has been done."
 _REFUSAL = "I am sorry, I cannot do that: our policy does not allow it."
+_ASK = "Please use these functions, in this order, and tell me what they show:\n{}"
 _MORE = "Is there anything else I can help you with?"
 _MOST_PROPOSALS = 3
 
@@ -22,8 +25,8 @@ class DialogueOracle(BaseAgent):
     """Plays the assistant with the reference calls of the task.
 
     For each goal of the user it makes the calls that read, proposes those that write, waits for the
-    answer, makes them, and reports with the texts that it has to say. Calls and texts without a
-    goal belong to the first one.
+    answer, makes them, and reports with the texts that it has to say. Calls that are the user's to
+    make it asks for. Calls and texts without a goal belong to the first one.
     """
 
     def reset(self, env: Env) -> None:
@@ -50,11 +53,23 @@ def _plan(task: DialogueTask) -> list[str]:
     plan = [_WHO]
     for number, goal in enumerate(task.scenario.goals or (Goal(""),)):
         calls = [call for call in task.actions if (call.goal or 0) == number]
-        writes = [call for call in calls if kind(call.name) != "read"]
-        plan += [written(call) for call in calls if kind(call.name) == "read"]
-        plan += [_proposal(writes), *map(written, writes)] if writes else []
+        reads = [one for one in calls if one.side == "assistant" and kind(one.name) == "read"]
+        others = [one for one in calls if one not in reads]
+        writes = [one for one in others if one.side == "assistant"]
+        plan += map(written, reads)
+        plan += [_proposal(writes)] if writes else []
+        plan += _made(others)
         plan.append(_report(task, number, goal, has_written=bool(writes)))
     return [*plan, _MORE]
+
+
+def _made(calls: Sequence[Call]) -> Iterator[str]:
+    """Yield the calls of the assistant, and requests for those of the user, in their order."""
+    for side, group in itertools.groupby(calls, key=lambda one: one.side):
+        if side == "assistant":
+            yield from map(written, group)
+        else:
+            yield _ASK.format("\n".join(f"- {call}" for call in group))
 
 
 def _proposal(calls: list[Call]) -> str:

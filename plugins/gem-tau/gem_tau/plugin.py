@@ -13,10 +13,13 @@ _ENVS: dict[str, tuple[str, str]] = {
     "tau:Airline-Sample": ("airline-sample", "200 generated dialogues of an airline's assistant"),
     "tau:Retail": ("retail", "tasks of tau-bench and its successors for a shop, with data="),
     "tau:Airline": ("airline", "tasks of tau-bench and its successors for an airline, with data="),
+    "tau:Telecom": ("telecom", "tasks of tau2-bench for a mobile operator, with data="),
+    "tau:Mock": ("mock", "tasks of tau2-bench that test itself, with data="),
 }
 _HERE = Path(__file__).parent
 _FOLDERS = {"data": str(_HERE / "folder_samples")}
-_DATA = {"tau:Retail": _FOLDERS, "tau:Airline": _FOLDERS}
+_DATA = dict.fromkeys(("tau:Retail", "tau:Airline", "tau:Telecom", "tau:Mock"), _FOLDERS)
+_LIMITS = {"tau:Telecom": {"max_turns": 60}}  # two parties look for a fault
 _WORLDS = {"data": str(_HERE / "world_samples"), "trust": True}
 
 
@@ -41,7 +44,7 @@ def gem_register(registry: Registry) -> None:
             EnvSpec(
                 id=name,
                 entry_point="gem_tau.env:make_dialogue",
-                kwargs={"tasks": tasks},
+                kwargs={"tasks": tasks, **_LIMITS.get(name, {})},
                 oracle="gem_tau.oracle:DialogueOracle",
                 return_range=(0.0, 1.0),
                 check_kwargs=_DATA.get(name, {}),

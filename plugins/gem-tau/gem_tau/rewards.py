@@ -2,7 +2,7 @@
 
 ``db``              the final database equals that after the reference calls
 ``communicate``     the assistant said each required text; see ``gem_tau.mentions``
-``actions``         the assistant made each reference call
+``actions``         each reference call was made
 ``env_assertions``  each condition on the final database holds
 ``nl``              a judge finds each statement about the dialogue true
 
@@ -32,7 +32,7 @@ class Evidence:
 
     Args:
         db: The final database.
-        calls: The calls of the assistant that succeeded or failed, in order.
+        calls: The calls of both sides that succeeded or failed, in order.
         said: The assistant's messages to the user, in order.
         dialogue: All messages as pairs of speaker and text, for a judge.
     """
@@ -134,7 +134,7 @@ def _db(task: DialogueTask, evidence: Evidence) -> list[Any]:
 
 
 def _actions(task: DialogueTask, evidence: Evidence) -> list[Any]:
-    """Return the reference calls that the assistant did not make."""
+    """Return the reference calls that were not made."""
     return [
         {"name": call.name, "arguments": dict(call.arguments)}
         for call in task.actions
@@ -154,9 +154,9 @@ def _matches(reference: Call, made: Call) -> bool:
 
 def _env_assertions(task: DialogueTask, evidence: Evidence) -> list[Any]:
     """Return the conditions that do not hold."""
-    toolkit: Any = task.domain.toolkit(evidence.db)
     failed = []
     for assertion in task.env_assertions:
+        toolkit = task.domain.tools_of(assertion.side, evidence.db)
         method = getattr(toolkit, assertion.function, None)
         if method is None:
             raise ConfigError(

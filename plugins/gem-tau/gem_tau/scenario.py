@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-__all__ = ["Fact", "Goal", "Scenario"]
+__all__ = ["Check", "Fact", "Goal", "Scenario"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,19 @@ class Fact:
 
 
 @dataclass(frozen=True)
+class Check:
+    """How a user who has tools sees that a goal is reached.
+
+    Args:
+        tool: A tool of the user that needs no arguments.
+        good: A text that its output then contains.
+    """
+
+    tool: str
+    good: str
+
+
+@dataclass(frozen=True)
 class Goal:
     """Something that the user wants.
 
@@ -37,6 +50,7 @@ class Goal:
             of mind; empty for none.
         condition: What must hold for the user to agree, repeated in the confirmation; empty for
             none.
+        checks: What the user looks at before the goal counts as reached.
     """
 
     say: str
@@ -44,6 +58,7 @@ class Goal:
     kind: str = "request"
     change: str = ""
     condition: str = ""
+    checks: tuple[Check, ...] = ()
 
 
 @dataclass(frozen=True)

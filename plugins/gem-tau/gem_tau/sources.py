@@ -15,6 +15,8 @@ SOURCES = {
     "airline-sample": "gem_tau.domains.airline.tasks:sample",
     "retail": "gem_tau.readers:retail",
     "airline": "gem_tau.readers:airline",
+    "telecom": "gem_tau.readers:telecom",
+    "mock": "gem_tau.readers:mock",
 }
 """The function of each named source; it takes ``data`` and ``split``."""
 

@@ -3,16 +3,17 @@
 import ast
 import json
 import operator
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar
 
 from gem_core.errors import ConfigError, near_names
 from gem_core.tool import Function
 from gem_tasks.described import Described
-from gem_tau.database import Database
+from gem_tau.database import Database, Record
 
-__all__ = ["CallResult", "ToolFailure", "Toolkit", "read", "write"]
+__all__ = ["CallResult", "Errand", "ToolFailure", "Toolkit", "UserToolkit", "read", "write"]
 
 Kind = Literal["read", "write", "neither"]
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -60,6 +61,23 @@ def _mark(method: Method, kind: Kind) -> Method:
     return method
 
 
+@dataclass(frozen=True)
+class Errand:
+    """A call that a message asks a user for.
+
+    Args:
+        name: The tool.
+        arguments: The arguments by name.
+        check: A tool that tells whether the call is needed; empty if it is in any case.
+        needless: The text in the output of ``check`` with which the call is not needed.
+    """
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    check: str = ""
+    needless: str = ""
+
+
 class Toolkit:
     """The tools of a domain over one database.
 
@@ -101,17 +119,33 @@ class Toolkit:
         if described is None:
             names = list(_described(type(self)))
             return _failure(f"There is no function {name!r}.{near_names(name, names)}", "neither")
-        kind = self.kind_of(name)
+        return self._run(described, arguments, self.kind_of(name))
+
+    def set_up(self, name: str, arguments: Mapping[str, Any]) -> CallResult:
+        """Call a tool or any other public method, as the set-up of a task does."""
+        described = _described(type(self)).get(name)
+        if described is None:
+            described = Described(getattr(type(self), name), name, first=1)
+        return self._run(described, arguments, "write")
+
+    def _run(self, described: Described, arguments: Mapping[str, Any], kind: Kind) -> CallResult:
         try:
             checked = described.checked(arguments)
         except ValueError as error:
-            return _failure(f"The arguments of {name} do not fit: {error}.", kind)
+            return _failure(f"The arguments of {described.name} do not fit: {error}.", kind)
         try:
             with self.db.transaction():
-                value = getattr(self, name)(**checked)
+                value = getattr(self, described.name)(**checked)
+                self.settle()
         except ToolFailure as error:
             return _failure(str(error), kind)
         return CallResult(value if isinstance(value, str) else _json(value), ok=True, kind=kind)
+
+    def settle(self) -> None:
+        """Change what follows from a call, such as the service of a phone whose line is resumed.
+
+        It is called after each call, as part of it.
+        """
 
     @neither
     def think(self, thought: str) -> str:
@@ -142,6 +176,40 @@ class Toolkit:
             summary: What the customer wants, and what was done so far.
         """
         return "Transfer successful"
+
+
+class UserToolkit(Toolkit):
+    """The tools of a user over the same database, such as the settings of a phone.
+
+    What only they change are the records of the table ``user``.
+    """
+
+    ends_episode: ClassVar[frozenset[str]] = frozenset()
+    start: ClassVar[Mapping[str, Record]] = {}
+    """The records of the table ``user``, where a task's data do not say otherwise."""
+
+    think = calculate = transfer_to_human_agents = None  # type: ignore[assignment]
+
+    @classmethod
+    def errands_in(cls, message: str) -> list[Errand]:
+        """Return the calls that a message asks the user for, in its order.
+
+        Here, these are the functions that it names, with or without arguments, such as
+        ``check_sim_status`` or ``grant_app_permission(app_name="messaging", permission="sms")``.
+        """
+        named = "|".join(sorted(_described(cls), key=len, reverse=True))
+        found = re.finditer(rf"(?<!\w)(?P<name>{named})(?!\w)(?P<call>\([^()]*\))?", message)
+        return [Errand(one["name"], _arguments(one["call"] or "()")) for one in found]
+
+
+def _arguments(written: str) -> dict[str, Any]:
+    """Return the arguments by name in parentheses; those that are not literals are left out."""
+    try:
+        call = ast.parse(f"f{written}", mode="eval").body
+        keywords = call.keywords if isinstance(call, ast.Call) else []
+        return {str(one.arg): ast.literal_eval(one.value) for one in keywords}
+    except (ValueError, SyntaxError):
+        return {}
 
 
 _DESCRIBED: dict[type[Toolkit], dict[str, Described]] = {}

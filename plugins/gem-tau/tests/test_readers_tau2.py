@@ -50,7 +50,9 @@ def test_the_scripted_user_tells_what_is_known_when_asked_and_nothing_else(tmp_p
     scenario = read_one(tmp_path, tau2_task()).scenario
     (goal,) = scenario.goals
     assert goal.say == "I want to cancel my order #W1."
-    assert {fact.name for fact in scenario.identity} == {"name", "zip", "user_id"}
+    names = {fact.name for fact in scenario.identity}
+    assert {"name", "zip", "user_id"} <= names
+    assert "email" not in names
     assert scenario.identity[0].say == "I am Nora Berg, and my zip code is 50032."
     assert scenario.unknown == ("email",)
 
@@ -210,7 +212,7 @@ def test_a_snapshot_with_changed_data_restores_in_another_environment(tmp_path) 
     assert twin.step(action).observation == shown
 
 
-SIDE = "only the assistant has tools here"
+SIDE = "only the assistant has tools in this domain"
 
 
 UNPLAYABLE = [
@@ -223,11 +225,11 @@ UNPLAYABLE = [
         tau2_task(user_scenario={"instructions": None}),
         "user_scenario.instructions: must be an object; got None",
     ),
-    (tau2_task(user_tools=["toggle"]), "user_tools: is not supported: users have no tools"),
+    (tau2_task(user_tools=["toggle"]), "user_tools: is not supported: a user has all tools"),
     (tau2_task(required_documents=["d"]), "required_documents: is not supported"),
     (
         tau2_task(initial_state={"message_history": [{"role": "user", "content": "Hi"}]}),
-        "initial_state.message_history: is not supported: a conversation starts empty",
+        "initial_state.message_history is not supported: the user must be next",
     ),
     (
         tau2_task(initial_state={"initialization_data": {"user_data": {"a": 1}}}),
@@ -249,13 +251,13 @@ UNPLAYABLE = [
                 ]
             }
         ),
-        f"initialization_actions.0.env_type: is not supported: {SIDE}; got 'user'",
+        f"initialization_actions.0.env_type: is not supported: {SIDE}",
     ),
     (
         tau2_task(
             initial_state={
                 "initialization_actions": [
-                    {"env_type": "assistant", "func_name": "think", "arguments": {"x": 1}}
+                    {"env_type": "assistant", "func_name": "get_order_details", "arguments": {}}
                 ]
             }
         ),
@@ -305,20 +307,37 @@ def test_what_cannot_be_played_is_named_with_file_task_and_field(tmp_path, subte
             assert str(caught.value).startswith(f"{path}: task 'a': ")
 
 
-@pytest.mark.parametrize("domain", ["telecom", "banking_knowledge", "mock"])
-def test_other_domains_are_refused_by_name_with_the_reason(tmp_path, domain) -> None:
+@pytest.mark.parametrize(
+    ("domain", "problem"),
+    [
+        ("banking_knowledge", "the domain 'banking_knowledge' cannot be played here: its "),
+        ("telecom", "the domain is 'telecom', and 'retail' was asked for; use tau:Telecom"),
+        ("mock", "the domain is 'mock', and 'retail' was asked for; use tau:Mock"),
+    ],
+)
+def test_other_domains_are_refused_by_name_with_the_reason(tmp_path, domain, problem) -> None:
     folder = tau2_folder(tmp_path, domain=domain)
-    with pytest.raises(DataError, match=f"the domain '{domain}' cannot be played here: its "):
+    with pytest.raises(DataError, match=problem):
         retail(folder)
     task = tau2_task()
     task["user_scenario"]["instructions"]["domain"] = domain
     tau2_folder(tmp_path / "other", [task])
-    with pytest.raises(DataError, match=f"the domain '{domain}' cannot be played here: its "):
+    with pytest.raises(DataError, match=problem):
         retail(tmp_path / "other")
 
 
+def test_a_domain_that_nobody_knows_is_refused_with_those_that_there_are(tmp_path) -> None:
+    task = tau2_task()
+    task["user_scenario"]["instructions"]["domain"] = "hotel"
+    tau2_folder(tmp_path, [task])
+    with pytest.raises(DataError, match=r"'hotel', .* there are retail, airline, telecom, mock"):
+        retail(tmp_path)
+
+
 def test_a_shop_is_not_read_as_an_airline(tmp_path) -> None:
-    folder = tau2_folder(tmp_path)
+    with pytest.raises(DataError, match="the domain is 'retail', and 'airline' was asked for"):
+        airline(tau2_folder(tmp_path))
+    folder = tau2_folder(tmp_path / "other", domain="airline")
     with pytest.raises(DataError, match="lacks the table 'flights' of the domain airline"):
         airline(folder)
 
@@ -435,6 +454,6 @@ def test_a_changed_task_is_read_and_gradable_or_refused_by_name(tmp_path, data) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("env_id", ["tau:Retail", "tau:Airline"])
+@pytest.mark.parametrize("env_id", ["tau:Retail", "tau:Airline", "tau:Telecom", "tau:Mock"])
 def test_the_sample_folders_keep_the_contract(env_id) -> None:
     check_env(env_id).raise_for_findings()

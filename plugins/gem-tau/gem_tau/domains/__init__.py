@@ -1,6 +1,6 @@
 """The kinds of business: tools, policies, and generated data and tasks.
 
-``retail`` is an online shop and ``airline`` an airline. Each has the same files; a file uses those
+``retail`` is an online shop and ``airline`` an airline. Both have the same files; a file uses those
 above it:
 
 =================  ================================================================================
@@ -18,6 +18,10 @@ above it:
 ``refusals.py``    wishes that the policy forbids
 ``tasks.py``       tasks of one to three wishes: 200 fixed ones, and endless ones by seed
 =================  ================================================================================
+
+Two more domains have no generated tasks: ``telecom``, a mobile operator, and ``mock``, a list of
+tasks. Their users have tools (``UserToolkit``); ``telecom`` has these in ``phone.py``, and what a
+message asks a customer to do with them in ``errands.py``.
 
 ``wishes.py`` has what both businesses share: how wishes are drawn, and how they become a task.
 """

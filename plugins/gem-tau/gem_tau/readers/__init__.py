@@ -1,4 +1,4 @@
-"""Readers of others' task folders: tau-bench 1 and tau2-bench, for the domains retail and airline.
+"""Readers of others' task folders: tau-bench 1 and tau2-bench.
 
 tau-bench 1 is recognised by its modules ``tasks_*.py``, and tau2-bench (which its authors also call
 tau3) by ``tasks.json``. ``data`` is a checkout, or the folder of the domain in it. Nothing in a
@@ -9,11 +9,11 @@ from pathlib import Path
 
 from gem_core.errors import ConfigError, DataError
 from gem_tau.readers import tau1, tau2
-from gem_tau.readers.businesses import AIRLINE, RETAIL, Business
+from gem_tau.readers.businesses import AIRLINE, MOCK, RETAIL, TELECOM, Business
 from gem_tau.sources import ListedTasks
 from gem_tau.task import DialogueTask
 
-__all__ = ["airline", "retail"]
+__all__ = ["airline", "mock", "retail", "telecom"]
 
 _PLACES = ("", "data/tau2/domains/{}", "tau_bench/envs/{}", "domains/{}", "envs/{}", "{}")
 
@@ -47,6 +47,34 @@ def airline(data: str | Path | None = None, split: str | None = None) -> ListedT
     return _read(AIRLINE, data, split)
 
 
+def telecom(data: str | Path | None = None, split: str | None = None) -> ListedTasks[DialogueTask]:
+    """Return the tasks of a mobile operator in a folder.
+
+    Args:
+        data: A checkout of tau2-bench, or its folder of the domain.
+        split: ``base`` (the default), ``train``, ``test``, ``small`` or ``full``.
+
+    Raises:
+        ConfigError: There is no ``data`` or no such split.
+        DataError: The folder cannot be read, or a task cannot be played here.
+    """
+    return _read(TELECOM, data, split)
+
+
+def mock(data: str | Path | None = None, split: str | None = None) -> ListedTasks[DialogueTask]:
+    """Return the tasks in which tau2-bench tests itself.
+
+    Args:
+        data: A checkout of tau2-bench, or its folder of the domain.
+        split: ``base`` (the default).
+
+    Raises:
+        ConfigError: There is no ``data`` or no such split.
+        DataError: The folder cannot be read, or a task cannot be played here.
+    """
+    return _read(MOCK, data, split)
+
+
 def _read(
     business: Business, data: str | Path | None, split: str | None
 ) -> ListedTasks[DialogueTask]:
@@ -61,7 +89,7 @@ def _read(
         raise DataError(f"{path} {kind}; data= is a checkout of tau-bench or tau2-bench.")
     for place in _PLACES:
         folder = path / place.format(business.name)
-        for reader in (tau2, tau1):
+        for reader in (tau2, tau1) if business.tools_v1 else (tau2,):
             if reader.is_folder(folder):
                 return ListedTasks(reader.read(folder, business, split))
     raise DataError(

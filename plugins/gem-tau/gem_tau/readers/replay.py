@@ -1,6 +1,7 @@
 """A trial of the reference calls of a task, when it is read, so that broken data are found then."""
 
 from gem_core.errors import ConfigError, DataError
+from gem_tau.database import Database
 from gem_tau.task import Assertion, Call, DialogueTask
 from gem_tau.toolkit import Toolkit
 
@@ -22,21 +23,22 @@ def try_calls(task: DialogueTask, where: str, actions: str) -> None:
             is not true or false.
     """
     try:
-        toolkit = task.domain.toolkit(task.fresh())
+        db = task.fresh()
     except ConfigError as error:
         raise DataError(f"{where}: initial_state.initialization_actions: {error}") from error
     except Exception as error:
         raise DataError(f"{where}: initial_state: {_crash(error)}") from error
     for number, call in enumerate(task.actions):
-        _try_call(toolkit, call, f"{where}: {actions}.{number}: {call.name}")
+        _try_call(task, call, db, f"{where}: {actions}.{number}: {call.name}")
     for number, one in enumerate(task.env_assertions):
         path = f"evaluation_criteria.env_assertions.{number}"
+        toolkit = task.domain.tools_of(one.side, db)
         _try_assertion(toolkit, one, f"{where}: {path}: {one.function}")
 
 
-def _try_call(toolkit: Toolkit, call: Call, where: str) -> None:
+def _try_call(task: DialogueTask, call: Call, db: Database, where: str) -> None:
     try:
-        toolkit.call(call.name, call.arguments)
+        task.make(call, db)
     except Exception as error:
         raise DataError(f"{where} {_crash(error)}") from error
 

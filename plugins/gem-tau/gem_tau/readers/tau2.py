@@ -1,14 +1,15 @@
-"""Tasks of tau2-bench: ``db.json``, ``tasks.json``, ``split_tasks.json`` and ``policy.md``.
+"""Tasks of tau2-bench: ``tasks.json``, ``split_tasks.json``, a database and a policy.
 
 Fields that only describe a task (``description``, ``ticket``, ``issues``, ``annotations``, and
-``info``, ``message`` and ``action_id`` of a call or condition) have no effect on an episode. What
-cannot be played here is refused by name: users with tools, a conversation that has begun,
-documents.
+``info``, ``message`` and ``action_id`` of a call or condition, the times and costs of a message)
+have no effect on an episode. What cannot be played here is refused by name: documents, and tools
+that a task gives to its user.
 
 ``actions: null`` is read as no calls, so that the expected database is the unchanged one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -16,14 +17,14 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_va
 
 from gem_core.errors import ConfigError, DataError, near_names
 from gem_tau.database import Base
-from gem_tau.readers.businesses import REFUSED, Business
-from gem_tau.readers.fields import Fields, Tool, checked, known
+from gem_tau.readers.businesses import DOMAINS, Business, problem_with
+from gem_tau.readers.fields import Fields, checked, known
 from gem_tau.readers.files import base_of_file, patched, read_json, read_text
 from gem_tau.readers.replay import try_calls
 from gem_tau.readers.users import goal_kind, scenario_of_parts, scenario_of_text
-from gem_tau.scenario import Scenario
-from gem_tau.task import Assertion, Call, DialogueTask, Domain, Mention, Part
-from gem_tau.toolkit import Toolkit
+from gem_tau.scenario import Check, Scenario
+from gem_tau.task import Assertion, Call, DialogueTask, Domain, Mention, Part, Side
+from gem_tau.toolkit import Toolkit, UserToolkit
 
 __all__ = ["is_folder", "read"]
 
@@ -39,9 +40,11 @@ _BASIS: dict[Basis, Part] = {
 }
 
 
-def _assistant(side: str) -> str:
-    if side != "assistant":
-        raise ValueError("is not supported: only the assistant has tools here")
+def _side(side: str, info: ValidationInfo) -> str:
+    if side not in {"assistant", "user"}:
+        raise ValueError("must be 'assistant' or 'user'")
+    if side not in (info.context or {})["toolkits"]:
+        raise ValueError("is not supported: only the assistant has tools in this domain")
     return side
 
 
@@ -57,20 +60,38 @@ def _empty(reason: str) -> AfterValidator:
 
 
 def _method(name: str, info: ValidationInfo) -> str:
-    toolkit = (info.context or {})["toolkit"]
+    side = info.data.get("env_type", "assistant")
+    toolkit = (info.context or {})["toolkits"][side]
     found = getattr(toolkit, name, None)
-    if name.startswith("_") or not callable(found) or hasattr(Toolkit, name):
+    if name.startswith("_") or not callable(found) or hasattr(UserToolkit, name):
         raise ValueError(f"is not supported: the domain has no {name!r}")
     return name
 
 
+def _tool(name: str, info: ValidationInfo) -> str:
+    side = info.data.get("requestor") or "assistant"
+    return known(name, "tool", (info.context or {})["tools"][side])
+
+
 def _known_tables(patch: dict[str, Any] | None, info: ValidationInfo) -> dict[str, Any] | None:
     for name in patch or {}:
-        known(name, "table", (info.context or {})["tables"])
+        known(name, "table", [one for one in (info.context or {})["tables"] if one != "user"])
     return patch
 
 
-Side = Annotated[str, AfterValidator(_assistant)]
+def _known_user_records(
+    patch: dict[str, Any] | None, info: ValidationInfo
+) -> dict[str, Any] | None:
+    records = (info.context or {})["tables"].get("user")
+    if patch and records is None:
+        raise ValueError("is not supported: the user has no database in this domain")
+    for name in patch or {}:
+        known(name, "record of the user", records)
+    return patch
+
+
+Requestor = Annotated[Side, AfterValidator(_side)]
+Tool = Annotated[str, AfterValidator(_tool)]
 Method = Annotated[str, AfterValidator(_method)]
 Objects = dict[str, dict[str, Any]]
 
@@ -83,7 +104,7 @@ class _Id(Fields):
 
 class _Action(Fields):
     action_id: Any = None
-    requestor: Side | None = None
+    requestor: Requestor | None = None
     name: Tool
     arguments: dict[str, Any]
     info: Any = None
@@ -91,7 +112,7 @@ class _Action(Fields):
 
 
 class _Assertion(Fields):
-    env_type: Side
+    env_type: Requestor
     func_name: Method
     arguments: dict[str, Any]
     assert_value: bool | None = None
@@ -107,20 +128,41 @@ class _Criteria(Fields):
 
 
 class _SetUp(Fields):
-    env_type: Side
-    func_name: Tool
+    env_type: Requestor
+    func_name: Method
     arguments: dict[str, Any]
 
 
 class _Data(Fields):
     agent_data: Annotated[dict[str, Objects] | None, AfterValidator(_known_tables)] = None
-    user_data: Annotated[dict[str, Any] | None, _empty("the user has no database here")] = None
+    user_data: Annotated[dict[str, Any] | None, AfterValidator(_known_user_records)] = None
+
+
+class _HistoryCall(Fields):
+    id: Any = None
+    requestor: Requestor | None = None
+    name: Tool
+    arguments: dict[str, Any]
+
+
+class _Message(Fields):
+    id: Any = None
+    turn_idx: Any = None
+    timestamp: Any = None
+    cost: Any = None
+    usage: Any = None
+    raw_data: Any = None
+    requestor: Any = None
+    error: Any = None
+    role: Literal["user", "assistant", "tool"]
+    content: str | None = None
+    tool_calls: list[_HistoryCall] | None = None
 
 
 class _State(Fields):
     initialization_data: _Data | None = None
     initialization_actions: list[_SetUp] | None = None
-    message_history: Annotated[list[Any] | None, _empty("a conversation starts empty here")] = None
+    message_history: list[_Message] | None = None
 
 
 class _Instructions(Fields):
@@ -146,7 +188,9 @@ class _Task(Fields):
     user_scenario: _User
     initial_state: _State | None = None
     evaluation_criteria: _Criteria
-    user_tools: Annotated[list[str] | None, _empty("users have no tools here")] = None
+    user_tools: Annotated[
+        list[str] | None, _empty("a user has all tools of the domain, or none")
+    ] = None
     required_documents: Annotated[list[str] | None, _empty("there are no documents here")] = None
     description: Any = None
     ticket: Any = None
@@ -166,17 +210,24 @@ def read(folder: Path, business: Business, split: str | None) -> list[DialogueTa
         ConfigError: There is no such split.
         DataError: The folder cannot be read, or a task cannot be played here.
     """
-    if folder.resolve().name in REFUSED:
-        raise _refused(folder.resolve().name, str(folder))
+    name = folder.resolve().name
+    if name in DOMAINS and (problem := problem_with(name, business.name)):
+        raise DataError(f"{folder}: {problem}.")
     path = folder / _FILE
-    base = base_of_file(folder / "db.json", business)
-    policy = read_text(folder / "policy.md")
-    domain = Domain(business.name, business.toolkit(is_v1=False), policy)
+    user_path = folder / business.user_database if business.user_database else None
+    base = base_of_file(folder / business.database, business, user_path)
+    policy = "\n\n".join(read_text(folder / name).strip() for name in business.policy)
+    toolkit, user_toolkit = business.toolkit(is_v1=False), business.user_toolkit
+    domain = Domain(business.name, toolkit, policy, user_toolkit=user_toolkit)
+    toolkits: dict[str, type[Toolkit]] = {"assistant": toolkit}
+    if user_toolkit is not None:
+        toolkits["user"] = user_toolkit
     found = _by_id(path)
     context = {
-        "toolkit": domain.toolkit,
-        "tools": [one.name for one in domain.toolkit.functions()],
+        "toolkits": toolkits,
+        "tools": {side: [one.name for one in kind.functions()] for side, kind in toolkits.items()},
         "tables": base.tables,
+        "checks": dict(business.checks),
     }
     return [
         _task(found[one_id], f"{path}: task {one_id!r}", base, domain, context)
@@ -227,26 +278,38 @@ def _task(
 ) -> DialogueTask:
     fields = checked(_Task, row, where, context)
     state = fields.initial_state or _State()
-    if state.initialization_data and state.initialization_data.agent_data:
-        base = patched(base, state.initialization_data.agent_data)
+    if data := state.initialization_data:
+        changes = dict(data.agent_data or {}) | ({"user": data.user_data} if data.user_data else {})
+        base = patched(base, changes) if changes else base
+    history, calls = _history(state.message_history or (), where)
     criteria = fields.evaluation_criteria
+    asserted = criteria.env_assertions or ()
     actions = tuple(map(_call, criteria.actions or ()))
     said = tuple(map(Mention, criteria.communicate_info or ()))
     kind = goal_kind(actions, domain.toolkit, has_outputs=bool(said))
+    checks = {one.func_name: context["checks"].get(one.func_name) for one in asserted}
     basis = criteria.reward_basis or ["DB", "COMMUNICATE"]
     task = DialogueTask(
         id=fields.id,
         domain=domain,
         base=base,
-        scenario=_scenario(fields.user_scenario, domain, kind, where),
+        scenario=_checked_by_user(
+            _scenario(fields.user_scenario, domain, kind, where),
+            [one for one in checks.values() if one],
+        ),
         actions=actions,
         communicate=said,
-        env_assertions=tuple(map(_assertion, criteria.env_assertions or ())),
+        env_assertions=tuple(map(_assertion, asserted)),
         nl_assertions=tuple(criteria.nl_assertions or ()),
         reward_basis=tuple(dict.fromkeys(_BASIS[name] for name in basis)),
-        setup=tuple(
-            Call(one.func_name, one.arguments) for one in state.initialization_actions or ()
+        setup=(
+            *(
+                Call(one.func_name, one.arguments, side=one.env_type)
+                for one in state.initialization_actions or ()
+            ),
+            *calls,
         ),
+        history=history,
     )
     try_calls(task, where, "evaluation_criteria.actions")
     return task
@@ -254,11 +317,41 @@ def _task(
 
 def _call(fields: _Action) -> Call:
     compare = fields.compare_args
-    return Call(fields.name, fields.arguments, None if compare is None else tuple(compare))
+    compared = None if compare is None else tuple(compare)
+    return Call(fields.name, fields.arguments, compared, side=fields.requestor or "assistant")
 
 
 def _assertion(fields: _Assertion) -> Assertion:
-    return Assertion(fields.func_name, fields.arguments, fields.assert_value is not False)
+    expected = fields.assert_value is not False
+    return Assertion(fields.func_name, fields.arguments, expected, fields.env_type)
+
+
+def _checked_by_user(scenario: Scenario, checks: Sequence[Check]) -> Scenario:
+    """Return a scenario whose first goal is reached when the user sees it."""
+    first, *others = scenario.goals
+    return replace(scenario, goals=(replace(first, checks=tuple(checks)), *others))
+
+
+def _history(
+    messages: Sequence[_Message], where: str
+) -> tuple[tuple[tuple[Side, str], ...], tuple[Call, ...]]:
+    """Return what was said before the episode, and the calls that were made."""
+    said: list[tuple[Side, str]] = []
+    calls: list[Call] = []
+    for one in messages:
+        if one.role == "tool":
+            continue
+        if one.content:
+            said.append((one.role, one.content))
+        calls += [
+            Call(call.name, call.arguments, side=call.requestor or one.role)
+            for call in one.tool_calls or ()
+        ]
+    if messages and (not said or said[-1][0] != "assistant"):
+        raise DataError(
+            f"{where}: initial_state.message_history is not supported: the user must be next."
+        )
+    return tuple(said), tuple(calls)
 
 
 def _scenario(user: _User, domain: Domain, kind: str, where: str) -> Scenario:
@@ -267,10 +360,8 @@ def _scenario(user: _User, domain: Domain, kind: str, where: str) -> Scenario:
     if isinstance(parts, str):
         return scenario_of_text(parts, kind=kind, persona=persona)
     where = f"{where}: user_scenario.instructions.domain"
-    if parts.domain in REFUSED:
-        raise _refused(parts.domain, where)
-    if parts.domain != domain.name:
-        raise DataError(f"{where} is {parts.domain!r}, and {domain.name!r} was asked for.")
+    if problem := problem_with(parts.domain, domain.name):
+        raise DataError(f"{where}: {problem}.")
     return scenario_of_parts(
         reason=parts.reason_for_call,
         known=parts.known_info or "",
@@ -279,7 +370,3 @@ def _scenario(user: _User, domain: Domain, kind: str, where: str) -> Scenario:
         persona=persona,
         kind=kind,
     )
-
-
-def _refused(name: str, where: str) -> DataError:
-    return DataError(f"{where}: the domain {name!r} cannot be played here: {REFUSED[name]}.")

@@ -15,10 +15,10 @@ from gem_tau.users.phrases import asks_for
 
 __all__ = ["first_person", "goal_kind", "scenario_of_parts", "scenario_of_text"]
 
-_IDENTITY = ("name", "email", "zip", "user_id")
+_IDENTITY = ("name", "email", "zip", "user_id", "phone", "location")
 _DETAILS = (
     *("order_id", "reservation_id", "reason", "payment", "address", "items", "options", "date"),
-    *("cabin", "passengers", "baggage", "insurance", "destination", "origin", "flight"),
+    *("data", "cabin", "passengers", "baggage", "insurance", "destination", "origin", "flight"),
 )
 _PRONOUNS = {
     "yourself": "myself",
@@ -55,7 +55,10 @@ def first_person(text: str) -> str:
 
 def goal_kind(actions: Sequence[Call], toolkit: type[Toolkit], *, has_outputs: bool) -> str:
     """Return the kind of the goal that reference calls and outputs serve; see ``Goal``."""
-    if any(one.name == TRANSFER or toolkit.kind_of(one.name) == "write" for one in actions):
+    if any(
+        one.side == "user" or one.name == TRANSFER or toolkit.kind_of(one.name) == "write"
+        for one in actions
+    ):
         return "request"
     return "question" if has_outputs else "refusal"
 

@@ -54,6 +54,9 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "insurance": ("insurance",),
     "destination": ("destination", "where would you like to fly", "flying to", "fly to"),
     "origin": ("origin", "flying from", "depart from", "departing from"),
+    "phone": ("phone number", "number of your line", "mobile number"),
+    "location": ("abroad", "traveling", "travelling", "your location", "where are you"),
+    "data": ("how much data", "how many gb", "how many gigabytes", "data plan"),
     "flight": ("which flight", "flight number", "prefer a flight", "time of day", "what time"),
 }
 

@@ -5,11 +5,14 @@ who it is, to an offer that replaces what was refused, or to a change where it o
 on to the next goal when the assistant reports that this one is done, answers it, or refuses it. It
 ends the dialogue when no goal is left, in a message that says nothing else, so never in the message
 that says yes. An assistant that gets nowhere loses its patience after ``PATIENCE`` messages in a
-row.
+row. A user who has tools uses those that a message asks for, tells what they show, and looks
+whether the goal is reached before it goes on.
 """
 
 import enum
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 from gem_core import Action, Info, Observation
@@ -19,6 +22,7 @@ from gem_core.observation import text_of
 from gem_tau.mentions import unsaid
 from gem_tau.scenario import Fact, Goal, Scenario
 from gem_tau.task import Mention
+from gem_tau.toolkit import Errand, UserToolkit
 from gem_tau.users.phrases import (
     asks_for,
     asks_for_oneself,
@@ -56,6 +60,7 @@ _ONLY_ASKING = (
 )
 _WAIT = ("Thank you. Please tell me when it is done.", "Thanks. Let me know when it is done.")
 _PATIENT = ("Thank you, I will wait.", "Sure, take your time.")
+_NOT_YET = ("It does not work yet. This is what I see:", "No, there is still something wrong:")
 _COMPLETE = ("Yes, that is all of it.", "Yes, that is everything.")
 _UNKNOWN = ("I am sorry, I do not know my {}.", "Sorry, I do not have my {} at hand.")
 
@@ -73,6 +78,7 @@ class ScriptedUser(BaseAgent):
 
     def __init__(self) -> None:
         self._rng: Random | None = None
+        self._tools: type[UserToolkit] | None = None
         self._begin(Scenario(), ())
 
     def seed_episode(self, seed: int) -> None:
@@ -87,18 +93,71 @@ class ScriptedUser(BaseAgent):
         self._has_changed = self._has_insisted = False
         self._told: set[Fact] = set()
         self._stuck = 0
+        self._errands: list[Errand] = []
+        self._seen: list[str] = []
+        self._heard = ""
+        self._looks_up = ""
+        self._is_checking = False
 
     def reset(self, env: Env) -> None:
         """Take the scenario of the episode."""
         dialogue = env.unwrapped.env  # of the view of this seat
         task = dialogue.running_task
         self._begin(task.scenario, task.communicate)
+        self._tools = task.domain.user_toolkit
 
     def act(self, observation: Observation, info: Info) -> Action:
-        """Return the next message."""
-        message = text_of(observation).lower()
+        """Return the next message, or a call."""
+        text = text_of(observation)
         if self._phase is _Phase.UNSTATED:
             return self._state_next()
+        if self._errands:
+            return self._go_on_with_errands(text)
+        if self._tools is not None:
+            self._errands = self._tools.errands_in(text)
+            if self._errands:
+                self._heard, self._seen, self._stuck = text.lower(), [], 0
+                return self._next_errand()
+        return self._answer(text.lower())
+
+    def _next_errand(self) -> str:
+        """Return the call of the next errand, or the one that tells whether it is needed."""
+        errand = self._errands[0]
+        self._looks_up = errand.check
+        name, arguments = (errand.check, {}) if errand.check else (errand.name, errand.arguments)
+        return json.dumps({"name": name, "arguments": dict(arguments)})
+
+    def _go_on_with_errands(self, output: str) -> str:
+        """Go on after a call: with the call that it is a look before, the next one, or a report."""
+        errand = self._errands[0]
+        if self._looks_up and errand.needless not in output:
+            self._errands[0] = replace(errand, check="")
+            return self._next_errand()
+        self._seen.append(output)
+        del self._errands[0]
+        if self._errands:
+            return self._next_errand()
+        if self._is_checking:
+            return self._judge_checks()
+        confirmed = self._confirm(()) if asks_to_confirm(self._heard) else ""
+        return "\n".join(filter(None, [*self._seen, confirmed]))
+
+    def _check_goal(self) -> str:
+        """Look whether the current goal is reached."""
+        self._is_checking, self._seen = True, []
+        self._errands = [Errand(one.tool) for one in self._current.checks]
+        return self._next_errand()
+
+    def _judge_checks(self) -> str:
+        """Go on to the next goal if the checks are good; else tell what they show."""
+        self._is_checking = False
+        pairs = zip(self._current.checks, self._seen, strict=True)
+        if all(check.good in seen for check, seen in pairs):
+            return self._next_goal()
+        return self._wait("", "\n".join([self._one_of(_NOT_YET), *self._seen]))
+
+    def _answer(self, message: str) -> str:
+        """Return the answer to a message, in lower case, that asks for no call."""
         if self._current.kind == "refusal" and refuses(message):
             return self._next_goal()
         if asks_for_oneself(message):
@@ -108,7 +167,7 @@ class ScriptedUser(BaseAgent):
         asked = requests_in(message) if self._current.kind == "question" else message
         facts, unknown = self._facts_asked_for(asked), self._unknown_asked_for(asked)
         if self._is_dealt_with(message, is_asked=bool(facts or unknown)):
-            return self._next_goal()
+            return self._check_goal() if self._current.checks else self._next_goal()
         return self._tell(facts, unknown) if facts or unknown else self._go_on(message)
 
     def _one_of(self, ways: Sequence[str]) -> str:
@@ -193,6 +252,8 @@ class ScriptedUser(BaseAgent):
         """
         kind = self._current.kind
         asks_more = asks_whether_more(message)
+        if self._current.checks:
+            return asks_more or reports_done(message)
         has_agreed = self._phase is _Phase.AGREED
         if kind == "question":
             is_open = is_asked or postpones(message) or message.rstrip().endswith("?")
