@@ -19,6 +19,7 @@ class RowOptions(TypedDict, total=False):
     """The options of every ``TaskEnv``, which documents each and gives its default."""
 
     dataset_name: str
+    revision: str | None
     split: str | None
     data: Any
     shuffle: bool

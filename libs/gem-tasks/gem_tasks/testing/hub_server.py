@@ -142,7 +142,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def about(self, repository: Repository, _path: str) -> None:
         """Respond with a description of the repository."""
-        files = [{"rfilename": path} for path in repository.files]
+        files = [
+            {"rfilename": path, "size": len(content)} for path, content in repository.files.items()
+        ]
         facts = {"id": repository.name, "sha": repository.commit, "siblings": files, "tags": []}
         self.reply_json(facts)
 
