@@ -27,6 +27,7 @@ from gem_tasks.stream import StreamRows
 __all__ = ["DataChecker", "DataReport", "Tally", "reads_the_hub", "size_text"]
 
 State = Literal["ok", "failed", "unreachable"]
+_Made = tuple[TaskEnv, list[Any]]
 _SHOWN = 3
 """The number of first rows in a report."""
 _LONGEST = 100
@@ -139,13 +140,13 @@ class DataChecker:
     ) -> None:
         self.folder, self.rows, self.seed = folder, rows, seed
         self.stream, self.timeout, self.say = stream, timeout, say
-        self._asked: dict[str, HubFacts | UnreachableError | None] = {}
+        self._asked: dict[str, HubFacts | UnreachableError] = {}
         self._is_silent = False
         """Whether the hub has left a request without an answer."""
 
     def check(self, spec: EnvSpec) -> DataReport:
         """Check the rows of an environment; a problem is in the report."""
-        name, data = str(spec.kwargs.get("dataset_name") or ""), spec.kwargs.get("data")
+        name, data = _name_of(spec), spec.kwargs.get("data")
         report = DataReport(spec.id, str(data or name), spec.kwargs.get("split"))
         inspection = Inspection()
         with warnings.catch_warnings(record=True) as caught, inspection.open():
@@ -177,22 +178,17 @@ class DataChecker:
         """Return the environment over the rows of the dataset."""
         given: dict[str, Any] = {"streaming": True} if self.stream else {}
         if name and self.folder is not None:
-            found = find_downloaded(self.folder, _with_revision(name, spec))
+            found = find_downloaded(self.folder, name)
             given["data"], report.revision, name = str(found.path), found.commit, ""
-        elif name:
-            facts = self._facts(_with_revision(name, spec))
-            if facts is not None:
-                report.revision, report.files, report.size = facts.commit, facts.files, facts.size
+        if name and (facts := self._facts(name)):
+            report.revision, report.files, report.size = facts.commit, facts.files, facts.size
         self.say(f"{'streaming' if self.stream else 'reading'} {_described(report)}")
 
         def load() -> tuple[TaskEnv, list[Any]]:
             env = _task_env(spec, given)
             return env, [*islice(env.rows, self.rows)] if isinstance(env.rows, StreamRows) else []
 
-        progress = partial(getattr, inspection, "seen")
-        env, first = (
-            arrived(load, name, timeout=self.timeout, progress=progress) if name else load()
-        )
+        env, first = self._arrived(load, name, inspection) if name else load()
         report.revision = report.revision or env.rows.version
         if not self.stream:
             report.rows = len(env.rows)  # type: ignore[arg-type]
@@ -203,25 +199,37 @@ class DataChecker:
         return _task_env(spec, {"data": first, "split": None, "streaming": False})
 
     def _facts(self, name: str) -> HubFacts | None:
-        """Return what the hub says of a dataset; None if there is no network but a cache."""
-        if self._is_silent:
-            raise UnreachableError(
-                f"{name}: {endpoint()} left an earlier request without an answer.", "no answer"
-            )
+        """Return what the hub says of a dataset; None if there is no network, but a cache."""
         if name not in self._asked:
             self._asked[name] = self._answer(name)
         found = self._asked[name]
-        if isinstance(found, UnreachableError):
-            raise found
-        return found
+        if isinstance(found, HubFacts):
+            return found
+        if found.cause == "no network" and may_be_cached(parts_of_name(name)[0]):
+            return None
+        raise found
 
-    def _answer(self, name: str) -> HubFacts | UnreachableError | None:
+    def _answer(self, name: str) -> HubFacts | UnreachableError:
+        if self._is_silent:
+            problem = f"{endpoint()} left an earlier request without an answer."
+            return UnreachableError(problem, "no answer")
         try:
             return ask_hub(name, timeout=self.timeout)
         except UnreachableError as error:
             self._is_silent = error.cause == "no answer"
-            is_here = error.cause == "no network" and may_be_cached(parts_of_name(name)[0])
-            return None if is_here else error
+            return error
+
+    def _arrived(self, load: Callable[[], _Made], name: str, inspection: Inspection) -> _Made:
+        """Return what ``load`` returns; a dataset that does not arrive is not waited for again."""
+        try:
+            progress = partial(getattr, inspection, "seen")
+            return arrived(load, name, timeout=self.timeout, progress=progress)
+        except UnreachableError as error:
+            self._asked[name] = error
+            raise
+        except HubError as error:
+            asked = self._asked[name]  # without a network, there was only the cache to look into
+            raise error if isinstance(asked, HubFacts) else asked from error
 
     def _look(self, env: TaskEnv, report: DataReport, inspection: Inspection) -> None:
         """Let the environment ask the question of each row, and note those that it refuses."""
@@ -256,7 +264,7 @@ class DataChecker:
     def _grade(self, env: TaskEnv, report: DataReport, highest: float) -> None:
         self.say(f"grading {len(self._sample)} of {len(env.rows):,} rows")  # type: ignore[arg-type]
         answers = _Answers(env, self._sample)
-        if not answers.golds:
+        if self._sample and not answers.golds:
             report.notes.append("these rows have no solutions, so no gold answer was graded")
         for number in self._sample:
             if number in answers.golds:
@@ -348,9 +356,10 @@ def _task_env(spec: EnvSpec, given: dict[str, Any]) -> TaskEnv:
     return env
 
 
-def _with_revision(name: str, spec: EnvSpec) -> str:
-    revision = spec.kwargs.get("revision")
-    return f"{name}@{revision}" if revision and "@" not in name else name
+def _name_of(spec: EnvSpec) -> str:
+    """Return the name of the dataset of an environment, with its revision; empty for none."""
+    name, revision = str(spec.kwargs.get("dataset_name") or ""), spec.kwargs.get("revision")
+    return f"{name}@{revision}" if name and revision else name
 
 
 def _moved(error: DataError, spec: EnvSpec) -> str:

@@ -14,13 +14,15 @@ from gem_core.console import Terminal
 from gem_core.errors import ConfigError
 from gem_core.options import complete_envs, format_option, print_json
 from gem_core.plugins import default_registry
-from gem_core.specs import ENVS, EnvSpec
+from gem_core.specs import ENVS, EnvSpec, check_kwargs
 from gem_tasks.data_check import DataChecker, DataReport, Tally, reads_the_hub, size_text
 
 __all__ = ["command"]
 
 _STYLES = {"ok": "green", "failed": "red", "unreachable": "yellow"}
 _INTERRUPTED = 130
+_MANY = 8
+"""The number of environments from which a line counts those that it is about."""
 _WIDTH = 200
 """The width of output that does not go to a terminal."""
 
@@ -131,8 +133,11 @@ def _specs(words: Sequence[str]) -> list[EnvSpec]:
         is_all = one == "all"
         named = registry.list(ENVS) if is_all else registry.matching(ENVS, one)
         several = is_all or any(sign in one for sign in "*?")
-        specs = [spec.with_kwargs(**options) for spec in named]
-        found |= {spec.id: spec for spec in specs if not several or reads_the_hub(spec)}
+        for spec in named:
+            if not several or reads_the_hub(spec):
+                if options:
+                    check_kwargs(spec.load(), options, f"{spec.kind} {spec.id!r}")
+                found[spec.id] = spec.with_kwargs(**options)
     for spec in found.values():
         if not (spec.kwargs.get("data") or spec.kwargs.get("dataset_name")):
             raise ConfigError(
@@ -156,7 +161,7 @@ def _option(word: str) -> tuple[str, Any]:
 def _print(reports: Sequence[DataReport], asked: int) -> None:
     terminal = Terminal(width=None if sys.stdout.isatty() else _WIDTH)
     table = Table(box=None, pad_edge=False)
-    for heading in ("id", "dataset", "rows", "column: type found (needed) = first value"):
+    for heading in ("id", "dataset, split", "rows", "column: type found (needed) = first value"):
         table.add_column(heading, overflow="fold")
     for heading in ("refused", "gold 1", "wrong 0"):
         table.add_column(heading, justify="right")
@@ -165,10 +170,14 @@ def _print(reports: Sequence[DataReport], asked: int) -> None:
         table.add_row(*_cells(report))
     if reports:
         terminal.print(table)
+    lines: dict[tuple[str, str], list[str]] = {}
     for report in reports:
-        for note in (*([report.problem] if report.problem else []), *report.notes):
-            style = _STYLES[report.state] if note == report.problem else "dim"
-            terminal.print(Text(f"{report.id}: {note}", style), soft_wrap=True)
+        for text in filter(None, (report.problem, *report.notes)):
+            style = _STYLES[report.state] if text == report.problem else "dim"
+            lines.setdefault((text, style), []).append(report.id)
+    for (text, style), ids in lines.items():
+        who = ", ".join(ids) if len(ids) < _MANY else f"{len(ids)} ids"
+        terminal.print(Text(f"{who}: {text}", style), soft_wrap=True)
     counts = [(state, sum(one.state == state for one in reports)) for state in _STYLES]
     terminal.print(
         f"\n{len(reports)} of {asked} checked: "

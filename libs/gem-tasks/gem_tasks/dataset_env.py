@@ -88,7 +88,7 @@ class DatasetEnv(TaskEnv):
         super().__init__(columns={question_key: str, answer_key: Answer}, **rows)
 
     def question(self, row: dict[str, Any]) -> str:
-        return fill_prompt(self.prompt, "question", row[self.question_key])
+        return fill_prompt(self.prompt, question=row[self.question_key])
 
     @property
     def golds(self) -> tuple[str, ...]:

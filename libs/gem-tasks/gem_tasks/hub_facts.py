@@ -61,7 +61,7 @@ def ask_hub(name: str, *, timeout: float) -> HubFacts:
     repository, _, revision = parts_of_name(name)
     if why := why_offline():
         raise UnreachableError(
-            f"{repository}: the hub is unreachable ({why}). Set HF_ENDPOINT for a mirror or "
+            f"the hub is unreachable ({why}). Set HF_ENDPOINT for a mirror or "
             f"HTTPS_PROXY for a proxy, or name downloaded files with --folder.",
             "no network",
         )

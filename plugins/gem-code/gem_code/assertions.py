@@ -7,8 +7,9 @@ after another. What cannot be done that way runs inside the solution's process, 
 """
 
 import ast
+import builtins
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from gem_code.executed import (
@@ -25,6 +26,7 @@ __all__ = ["Assertion", "read_assertions"]
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_BUILTINS = frozenset(dir(builtins))
 _STARTS = ("unittest.main", "pytest.main")
 MAX_CASES = 10_000
 """The maximum number of cases of a parametrized test."""
@@ -65,7 +67,8 @@ def read_assertions(sources: Sequence[str], function: str = "") -> list[Assertio
     one, each function ``test...()``, and each method ``test...`` of a class that is a ``TestCase``
     or named ``Test...``, inherited ones included. The other top-level statements before it are its
     setup. A program with none of them is a single test, which calls ``check`` with the tested
-    function if the program defines it. What nothing would run is not a test.
+    function if the program defines it. What nothing would run is not a test. If the assertions call
+    nothing but one function of Python, such as ``sum``, the solution is to define that anew.
 
     Args:
         sources: Consecutive pieces of a program.
@@ -85,6 +88,9 @@ def read_assertions(sources: Sequence[str], function: str = "") -> list[Assertio
         raise
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise DataError(f"the tests are not valid Python: {error}") from None
+    if body and not tests and not function and (name := _only_builtin(body)):
+        found = read_assertions(sources, name)
+        tests = [_defined(one, name) for one in found] if all(one.calls for one in found) else []
     if body and not tests:
         raise DataError(_why_nothing_runs(body, function))
     return tests
@@ -96,6 +102,19 @@ def _why_nothing_runs(body: Sequence[ast.stmt], function: str) -> str:
     if not any(map(contains_an_assertion, body)):
         return "the tests have no assertion"
     return "no assertion of the tests is run and uses the solution"
+
+
+def _only_builtin(body: Sequence[ast.stmt]) -> str:
+    """Return the function of Python that assertions call, if they call one, and no other."""
+    calls = [node for part in body for node in ast.walk(part) if isinstance(node, ast.Call)]
+    names = {ast.unparse(call.func) for call in calls}
+    is_one = len(names) == 1 and all(isinstance(part, ast.Assert) for part in body)
+    return names.pop() if is_one and names <= _BUILTINS else ""
+
+
+def _defined(test: Assertion, name: str) -> Assertion:
+    """Return a test that also fails if the solution leaves a function to Python."""
+    return replace(test, setup=f"{name} = globals()[{name!r}]\n{test.setup}")
 
 
 def _without_start(body: Sequence[ast.stmt]) -> list[ast.stmt]:
