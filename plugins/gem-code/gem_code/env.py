@@ -11,6 +11,7 @@ from gem_core.errors import ConfigError, DataError
 from gem_core.observation import Action, Info, Observation
 from gem_core.specs import EntryPoint, load_entry_point
 from gem_tasks import Grade, RowOptions, TaskEnv
+from gem_tasks.json_values import exact_repr
 from gem_tasks.parsing import last_code_block
 from gem_tasks.prompt import check_prompt, fill_prompt
 from gem_workers.sandbox import make_sandbox
@@ -179,8 +180,7 @@ class CodeEnv(TaskEnv):
 
     def question(self, row: dict[str, Any]) -> str:
         self._read(row)
-        tests = row[self.test_key]
-        shown = "\n".join(map(str, tests)) if isinstance(tests, list) else str(tests)
+        shown = _text(row[self.test_key]) if "{tests}" in (self.prompt or "") else ""
         return fill_prompt(self.prompt, problem=row[self.question_key], tests=shown)
 
     def start(self, *, idx: int | None = None) -> tuple[Observation, Info]:
@@ -297,6 +297,12 @@ def _shown(verdict: Verdict, failure: Mapping[str, Any], all_pass: str) -> tuple
         f"{verdict.passed} of {verdict.total} passed; its input was {failure['input']}"
     )
     return reason, failure.get("expected", all_pass), failure.get("output", "")
+
+
+def _text(tests: Tests) -> str:
+    """Return tests as they are written: each assertion of a list on lines of its own."""
+    parts = tests if isinstance(tests, list) else [tests]
+    return "\n".join(part if isinstance(part, str) else exact_repr(part) for part in parts)
 
 
 def _check(**numbers: float) -> None:

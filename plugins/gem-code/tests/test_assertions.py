@@ -3,6 +3,7 @@
 import pytest
 
 from gem_code.assertions import read_assertions
+from gem_core.errors import DataError
 
 PARAMETRIZED = """
 import pytest
@@ -148,6 +149,7 @@ def test_tests_that_need_the_process_of_the_solution_are_forgeable(subtests):
         "import asyncio\nassert asyncio.run(f(1)) == 2",
         "assert eval('f(1)') == 2",
         "assert f.__doc__",
+        "first = Node(1)\nfirst.next.next = Node(2)\nassert length(None) == 0",
     ]:
         with subtests.test(source):
             assert form(source) == ["forgeable"]
@@ -165,3 +167,11 @@ def test_a_function_may_have_the_name_of_a_builtin_or_of_one_in_a_library():
     assert found.program.names == ("gcd",)
     (found,) = read_assertions(["assert f(2) == sqrt(2)"])
     assert found.program.names == ("f",)
+
+
+def test_assertions_that_call_one_builtin_alone_test_a_function_of_that_name():
+    (found,) = read_assertions(["assert sum(10, 15) == 6"])
+    assert (found.calls, found.forgeable) == (("sum(10, 15)",), False)
+    for others in ["assert len(sorted([1])) == 1", "assert 1 == 1", "x = len([1])\nassert x == 1"]:
+        with pytest.raises(DataError, match="no assertion of the tests is run and uses"):
+            read_assertions([others])
