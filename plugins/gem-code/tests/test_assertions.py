@@ -169,9 +169,16 @@ def test_a_function_may_have_the_name_of_a_builtin_or_of_one_in_a_library():
     assert found.program.names == ("f",)
 
 
-def test_assertions_that_call_one_builtin_alone_test_a_function_of_that_name():
+def test_assertions_that_a_function_of_python_fails_test_another_of_its_name():
     (found,) = read_assertions(["assert sum(10, 15) == 6"])
     assert (found.calls, found.forgeable) == (("sum(10, 15)",), False)
-    for others in ["assert len(sorted([1])) == 1", "assert 1 == 1", "x = len([1])\nassert x == 1"]:
+    for others in [
+        "assert sum([10, 15]) == 25",
+        "assert len(sorted([1])) == 2",
+        "assert open('/etc/passwd') == 1",
+        "assert sum.__class__(1) == 2",
+        "assert 1 == 2",
+        "x = len([1])\nassert x == 2",
+    ]:
         with pytest.raises(DataError, match="no assertion of the tests is run and uses"):
             read_assertions([others])

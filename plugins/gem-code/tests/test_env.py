@@ -142,10 +142,10 @@ def test_columns_may_have_other_names_and_one_may_name_the_function():
 
 
 def test_a_function_of_python_must_be_defined_if_only_it_is_tested():
-    env = asked("assert len([1]) == 1")
+    env = asked("assert len([1]) == 2")
     assert env.step("```\nx = 1\n```").reward == 0.0
     env.reset(idx=0)
-    assert env.step("```\ndef len(items):\n    return 1\n```").reward == 1.0
+    assert env.step("```\ndef len(items):\n    return 2\n```").reward == 1.0
 
 
 def test_code_may_precede_the_tests_and_solutions_have_several_columns():
