@@ -162,8 +162,8 @@ class DataChecker:
                 report.fails("unreachable", "download", f"{error}")
             except DataError as error:
                 report.fails("failed", "schema", _moved(error, spec))
-            except GemError as error:
-                report.fails("failed", "environment", f"{error}")
+            except Exception as error:  # noqa: BLE001 - of any author's environment
+                report.fails("failed", "environment", _said(error))
             finally:
                 if env is not None:
                     env.close()
@@ -243,7 +243,8 @@ class DataChecker:
                 try:
                     env.reset(idx=number)
                 except Exception as error:  # noqa: BLE001 - of any author's environment
-                    refused[number] = f"Row {number}: {_said(error)}"
+                    said = _said(error)
+                    refused[number] = said if said.startswith("Row ") else f"Row {number}: {said}"
         report.refused = len(refused)
         if refused:
             report.first_refused = refused[min(refused)]
@@ -251,8 +252,8 @@ class DataChecker:
                 "failed",
                 "rows",
                 f"{report.dataset}: {len(refused):,} of {count:,} rows are refused; the first: "
-                f"{report.first_refused} Mend or leave out these rows, or pin another commit with "
-                f"revision=.",
+                f"{report.first_refused.rstrip('.')}. Mend or leave out these rows, or pin another "
+                f"commit with revision=.",
             )
         self._sample = self._drawn(count, refused)
 

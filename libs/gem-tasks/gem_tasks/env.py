@@ -48,8 +48,8 @@ class TaskEnv(BaseEnv):
         columns: The name of each column to read, and the type of its values.
         dataset_name: A dataset on the hub, used if there is no ``data``: ``org/name``, or
             ``org/name:config`` if it has several configs.
-        revision: A branch, tag or commit of that dataset; None for its main branch.
         split: The split of the dataset; None if there is only one, or if ``data`` has no splits.
+        revision: A branch, tag or commit of the dataset on the hub; None for its main branch.
         data: Other rows: a directory; a parquet, jsonl, json, csv or arrow file, a glob, or a list
             of these; a ``datasets.Dataset`` or ``DatasetDict``; a list of mappings; or
             ``"package://package/path.jsonl"``. Values arrive as written; cells of csv are texts.
@@ -119,8 +119,8 @@ class TaskEnv(BaseEnv):
         *,
         columns: Mapping[str, Any],
         dataset_name: str = "",
-        revision: str | None = None,
         split: str | None = None,
+        revision: str | None = None,
         data: Any = None,
         shuffle: bool = True,
         shard: str | None = None,

@@ -112,11 +112,12 @@ def _unreachable(
             f"for a mirror, or name downloaded files with --folder.",
             "server error",
         )
-    why = f"no answer within {timeout:g} s" if "Timeout" in type(error).__name__ else str(error)
+    is_late = "Timeout" in type(error).__name__
+    why = f"no answer within {timeout:g} s" if is_late else f"{type(error).__name__}: {error}"
     return UnreachableError(
         f"{repository}: {hub}: {why}. Try again, or with a longer --timeout, set HF_ENDPOINT for a "
         f"mirror, or name downloaded files with --folder.",
-        "no answer",
+        "no answer" if is_late else "server error",
     )
 
 

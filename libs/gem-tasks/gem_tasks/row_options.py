@@ -19,8 +19,8 @@ class RowOptions(TypedDict, total=False):
     """The options of every ``TaskEnv``, which documents each and gives its default."""
 
     dataset_name: str
-    revision: str | None
     split: str | None
+    revision: str | None
     data: Any
     shuffle: bool
     shard: str | None
