@@ -53,7 +53,6 @@ class DatasetEnv(TaskEnv):
             ``####``; None if it is the whole value.
         prompt: The text around the question, with ``{question}`` in its place; None shows the
             question alone, to which the commands add how to answer.
-        revision: A branch, tag or commit of a dataset on the hub; None for its main branch.
         rows: Where the rows come from and in which order, and how they are graded; see ``TaskEnv``.
 
     Raises:
@@ -78,7 +77,6 @@ class DatasetEnv(TaskEnv):
         form: Form = "boxed",
         answer_after: str | None = None,
         prompt: str | None = None,
-        revision: str | None = None,
         **rows: Unpack[RowOptions],
     ) -> None:
         if form not in _FORMS:
@@ -87,12 +85,10 @@ class DatasetEnv(TaskEnv):
         self.form, self.answer_after = form, answer_after
         self.prompt = check_prompt(prompt, "question")
         self.answer_instruction = "" if prompt is not None else _FORMS[form][2]
-        if revision is not None:
-            rows["dataset_name"] = f"{rows.get('dataset_name', '')}@{revision}"
         super().__init__(columns={question_key: str, answer_key: Answer}, **rows)
 
     def question(self, row: dict[str, Any]) -> str:
-        return fill_prompt(self.prompt, "question", row[self.question_key])
+        return fill_prompt(self.prompt, question=row[self.question_key])
 
     @property
     def golds(self) -> tuple[str, ...]:

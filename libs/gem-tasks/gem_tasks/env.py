@@ -47,8 +47,9 @@ class TaskEnv(BaseEnv):
     Args:
         columns: The name of each column to read, and the type of its values.
         dataset_name: A dataset on the hub, used if there is no ``data``: ``org/name``, or
-            ``org/name:config`` if it has several configs; ``@revision`` may follow either.
+            ``org/name:config`` if it has several configs.
         split: The split of the dataset; None if there is only one, or if ``data`` has no splits.
+        revision: A branch, tag or commit of the dataset on the hub; None for its main branch.
         data: Other rows: a directory; a parquet, jsonl, json, csv or arrow file, a glob, or a list
             of these; a ``datasets.Dataset`` or ``DatasetDict``; a list of mappings; or
             ``"package://package/path.jsonl"``. Values arrive as written; cells of csv are texts.
@@ -119,6 +120,7 @@ class TaskEnv(BaseEnv):
         columns: Mapping[str, Any],
         dataset_name: str = "",
         split: str | None = None,
+        revision: str | None = None,
         data: Any = None,
         shuffle: bool = True,
         shard: str | None = None,
@@ -132,6 +134,8 @@ class TaskEnv(BaseEnv):
         self._rewards = None if rewards is None else Rewards(rewards)
         if is_blocking(self._grader) or is_blocking(self._rewards):
             self.blocking = True
+        if dataset_name and revision is not None:
+            dataset_name = f"{dataset_name}@{revision}"
         source = RowSource(dataset_name=dataset_name, split=split, data=data, streaming=streaming)
         self.data_name = source.name
         try:

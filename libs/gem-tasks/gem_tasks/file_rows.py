@@ -248,8 +248,7 @@ def _checked(
                 require_columns(columns, record.row, f"row {number} of {origin}")
         for column, kind in columns.items():
             values = [record.row[column] for record in batch]
-            where = f"of {origin}, column {column!r}"
-            require_types(values, kind, where, start, remote=remote)
+            require_types(values, kind, origin, column, start, remote=remote)
         start += len(batch)
         yield batch
 

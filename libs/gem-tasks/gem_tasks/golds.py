@@ -7,13 +7,22 @@ from typing import Any
 
 from gem_core.errors import DataError
 
-__all__ = ["Answer", "GoldWarning", "gold_answers", "require_golds", "warn_of_reasoning"]
+__all__ = [
+    "EMPTY_GOLD",
+    "Answer",
+    "GoldWarning",
+    "gold_answers",
+    "is_empty",
+    "require_golds",
+    "warn_of_reasoning",
+]
 
 Answer = str | int | float | bool | list[str | int | float | bool]
 """The type of a column of answers: one answer, or a list of alternatives."""
 
 MARK = "####"
 """What precedes the answer in GSM8K and in the data sets that have its form."""
+EMPTY_GOLD = "the gold answer is empty, so no answer is correct"
 MANY = 25
 """The number of words from which a gold answer is taken for an explanation."""
 _WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
@@ -44,17 +53,18 @@ def require_golds(values: Iterable[Answer], where: str, start: int, *, remote: b
         start: The row number of the first value.
         remote: The rows are on the hub, where they cannot be mended: warn of them instead.
     """
-    empty = [number for number, value in enumerate(values, start) if _is_empty(value)]
+    empty = [number for number, value in enumerate(values, start) if is_empty(value)]
     if not empty:
         return
-    problem = f"Row {empty[0]} {where}: the gold answer is empty, so no answer is correct"
+    problem = f"Row {empty[0]} {where}: {EMPTY_GOLD}"
     if not remote:
         raise DataError(f"{problem}.")
     more = f", nor in {len(empty) - 1} of the rows after it" if empty[1:] else ""
     warnings.warn(f"{problem}{more}.", GoldWarning, stacklevel=2)
 
 
-def _is_empty(value: Answer) -> bool:
+def is_empty(value: Answer) -> bool:
+    """Return whether a value of a column of answers has no text."""
     text = value if isinstance(value, str) else "".join(gold_answers(value))
     return not text or text.isspace()
 

@@ -26,7 +26,14 @@ from gem_core.lifetimes import Lock
 from gem_tasks.file_rows import FORMATS
 from gem_tasks.resolved_files import TextFiles, download, recall, remember
 
-__all__ = ["import_datasets", "load_from_hub"]
+__all__ = [
+    "endpoint",
+    "import_datasets",
+    "load_from_hub",
+    "may_be_cached",
+    "parts_of_name",
+    "why_offline",
+]
 
 """The first release of ``datasets`` that can load from the hub even if a folder has that name."""
 
@@ -58,6 +65,22 @@ def import_datasets() -> Any:
     return datasets
 
 
+def parts_of_name(name: str) -> tuple[str, str | None, str | None]:
+    """Return the repository, the config and the revision of ``org/name:config@revision``.
+
+    Raises:
+        DataError: The name is malformed.
+    """
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise DataError(
+            f"A dataset on the hub is named 'org/name', 'org/name:config' or 'org/name@revision'; "
+            f"got {name!r}. For local files, use data=."
+        )
+    repository, config, revision = match.groups()
+    return repository, config, revision
+
+
 def load_from_hub(name: str, *, streaming: bool) -> Any:
     """Return a dataset from the hub or its cache.
 
@@ -76,15 +99,9 @@ def load_from_hub(name: str, *, streaming: bool) -> Any:
             dataset; access to it is restricted; or the download failed.
         DataError: The name is malformed, or the dataset cannot be read.
     """
-    match = _NAME.fullmatch(name)
-    if match is None:
-        raise DataError(
-            f"A dataset on the hub is named 'org/name', 'org/name:config' or 'org/name@revision'; "
-            f"got {name!r}. For local files, use data=."
-        )
-    repository, config, revision = match.groups()
-    offline = _why_offline()
-    if offline and (revision or not _may_be_cached(repository)):
+    repository, config, revision = parts_of_name(name)
+    offline = why_offline()
+    if offline and (revision or not may_be_cached(repository)):
         raise _offline_error(name, offline)
     datasets = import_datasets()
     with _lock:
@@ -178,7 +195,7 @@ os.register_at_fork(after_in_child=_forget)
 
 
 def _hub_error(name: str, repository: str, error: Exception) -> Exception:
-    hub, kind, text = _endpoint(), type(error).__name__, _text(error)
+    hub, kind, text = endpoint(), type(error).__name__, _text(error)
     if "gated" in text:
         return HubError(
             f"Dataset {name!r} is gated. Request access at {hub}/datasets/{repository}, then log "
@@ -219,17 +236,18 @@ def _offline_error(name: str, why: str, error: Exception | None = None) -> HubEr
     )
 
 
-def _endpoint() -> str:
+def endpoint() -> str:
+    """Return the address of the hub, without a slash at its end."""
     return os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
 
 
-def _why_offline() -> str:
+def why_offline() -> str:
     """Return the reason why the hub is unreachable, or an empty string if it answers."""
     for name in _OFFLINE:
         if os.environ.get(name, "").upper() in {"1", "ON", "YES", "TRUE"}:
             return f"{name} is set"
     timeout = float(os.environ.get("HF_HUB_ETAG_TIMEOUT", "1.5"))
-    host, port = _first_hop(_endpoint())
+    host, port = _first_hop(endpoint())
     answers: queue.SimpleQueue[str] = queue.SimpleQueue()
     _daemon(_try_to_connect, host, port, timeout, answers).start()
     try:
@@ -283,7 +301,7 @@ def _daemon(target: Callable[..., None], *arguments: Any) -> threading.Thread:
     return threading.Thread(target=target, args=arguments, daemon=True, name="gem-hub-probe")
 
 
-def _may_be_cached(repository: str) -> bool:
+def may_be_cached(repository: str) -> bool:
     """Return whether the cache may contain a dataset, without importing ``datasets``."""
     if "datasets" in sys.modules:
         return True

@@ -2,7 +2,7 @@
 
 from gem_core import hookimpl
 from gem_core.registry import Registry
-from gem_core.specs import FAMILIES, Spec
+from gem_core.specs import COMMANDS, FAMILIES, Spec
 from gem_tasks.grader import GraderSpec
 
 __all__ = ["gem_register"]
@@ -18,7 +18,15 @@ _GRADERS = {
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the graders, and the family of hub datasets."""
+    """Add the graders, the family of hub datasets, and the command."""
+    registry.add(
+        Spec(
+            kind=COMMANDS,
+            id="data",
+            entry_point="gem_tasks.data_command:command",
+            description="Check the data that environments read",
+        ),
+    )
     registry.add(
         Spec(
             kind=FAMILIES,

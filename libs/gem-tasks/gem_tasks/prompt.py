@@ -1,7 +1,9 @@
-r"""Prompt templates: text with one field, such as ``{question}``, that a question replaces.
+r"""Prompt templates: text with fields, such as ``{question}``, that texts of a row replace.
 
 Other braces have no meaning, so a template may contain ``\boxed{}``.
 """
+
+import re
 
 from gem_core.errors import ConfigError
 
@@ -23,6 +25,14 @@ def check_prompt(prompt: str | None, field: str) -> str | None:
     return prompt
 
 
-def fill_prompt(prompt: str | None, field: str, text: str) -> str:
-    """Return a template with its field replaced by ``text``; braces in ``text`` are kept."""
-    return text if prompt is None else prompt.replace(f"{{{field}}}", text)
+def fill_prompt(prompt: str | None, **texts: str) -> str:
+    """Return a template with its fields replaced; braces in what replaces them are kept.
+
+    Args:
+        prompt: The template; None for the first of the texts alone.
+        texts: The text of each field, by its name.
+    """
+    if prompt is None:
+        return next(iter(texts.values()))
+    fields = "|".join(map(re.escape, texts))
+    return re.sub(rf"\{{({fields})\}}", lambda found: texts[found[1]], prompt)

@@ -20,6 +20,7 @@ class RowOptions(TypedDict, total=False):
 
     dataset_name: str
     split: str | None
+    revision: str | None
     data: Any
     shuffle: bool
     shard: str | None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from gem_core.errors import ConfigError, DataError, near_names
 from gem_tasks.data_version import version_of_content, version_of_files, version_of_hub
 from gem_tasks.rows import (
+    INSPECTOR,
     DatasetRows,
     ListRows,
     Rows,
@@ -63,6 +64,8 @@ def load_rows(source: RowSource, columns: Columns) -> Rows | StreamRows:
         DataError: The data cannot be used.
         HubError: The hub does not provide the dataset.
     """
+    if (inspector := INSPECTOR.get()) is not None:
+        inspector.needs(columns)
     if source.data is None:
         return shared_with_process((source, repr(columns)), lambda: _hub_rows(source, columns))
     is_package = isinstance(source.data, str) and source.data.startswith(PACKAGE)

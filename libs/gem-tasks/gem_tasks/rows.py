@@ -9,7 +9,8 @@ import hashlib
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from contextvars import ContextVar
+from typing import Any, Protocol, TypeVar
 
 from gem_core.errors import DataError, near_names
 from gem_core.lifetimes import Lock
@@ -19,13 +20,17 @@ from gem_tasks.single_flight import SingleFlight
 
 __all__ = [
     "BATCH",
+    "INSPECTOR",
     "DatasetRows",
+    "Inspector",
     "ListRows",
     "MissingColumnError",
     "Rows",
     "checked",
     "checksum",
     "forget_rows",
+    "misfits",
+    "mismatch",
     "plain_rows",
     "require_columns",
     "require_types",
@@ -38,6 +43,21 @@ BATCH = 1000
 """The number of rows that are checked at a time, which bounds the memory of a check."""
 
 Shared = TypeVar("Shared")
+
+
+class Inspector(Protocol):
+    """What is shown the columns and the values of rows while they are loaded."""
+
+    def needs(self, columns: Mapping[str, Any]) -> None:
+        """Take the name and the type of each column that an environment reads."""
+
+    def look(self, values: list[Any], kind: Any, origin: str, column: str, start: int) -> None:
+        """Take some values of a column; see ``require_types``."""
+
+
+INSPECTOR: ContextVar[Inspector | None] = ContextVar("INSPECTOR", default=None)
+"""The inspector of the rows that are loaded now: it takes every value, of any type, where a load
+would end with an error at the first wrong one. Forget the rows when it is done."""
 
 
 class MissingColumnError(DataError):
@@ -214,14 +234,13 @@ def checked(rows: Rows) -> Rows:
     for column, kind in rows.columns.items():
         start = 0
         for values in rows.batches(column):
-            where = f"of {rows.origin}, column {column!r}"
-            require_types(values, kind, where, start, remote=rows.remote)
+            require_types(values, kind, rows.origin, column, start, remote=rows.remote)
             start += len(values)
     return rows
 
 
 def require_types(
-    values: list[Any], kind: Any, where: str, start: int, *, remote: bool = False
+    values: list[Any], kind: Any, origin: str, column: str, start: int, *, remote: bool = False
 ) -> None:
     """Raise ``DataError`` unless all values of a column have the given type.
 
@@ -229,23 +248,38 @@ def require_types(
         values: The values.
         kind: The type, in any form that pydantic accepts; values are never converted. An
             ``Answer`` must not be empty.
-        where: What the message calls the column.
+        origin: What the message calls the data.
+        column: The name of the column.
         start: The row number of the first value.
         remote: The rows are on the hub: only warn of empty answers.
     """
-    if kind is Any:
+    if (inspector := INSPECTOR.get()) is not None:
+        inspector.look(values, kind, origin, column, start)
         return
+    where = f"of {origin}, column {column!r}"
+    if wrong := misfits(values, kind):
+        raise DataError(f"Row {start + wrong[0]} {where}: {mismatch(values[wrong[0]], kind)}.")
+    if kind is Answer:
+        require_golds(values, where, start, remote=remote)
+
+
+def misfits(values: list[Any], kind: Any) -> list[int]:
+    """Return the places of the values that do not have a type."""
+    if kind is Any:
+        return []
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - only for reading rows
 
     try:
         TypeAdapter(list[kind]).validate_python(values, strict=True)
     except ValidationError as error:
-        at = int(error.errors()[0]["loc"][0])
-        name = kind.__name__ if type(kind) is type else str(kind)
-        got = f"{shortened(values[at])} ({type(values[at]).__name__})"
-        raise DataError(f"Row {start + at} {where}: expected {name}, got {got}.") from None
-    if kind is Answer:
-        require_golds(values, where, start, remote=remote)
+        return sorted({int(one["loc"][0]) for one in error.errors()})
+    return []
+
+
+def mismatch(value: Any, kind: Any) -> str:
+    """Return what was expected of a value, and what it is."""
+    name = kind.__name__ if type(kind) is type else str(kind)
+    return f"expected {name}, got {shortened(value)} ({type(value).__name__})"
 
 
 def shortened(value: Any) -> str:

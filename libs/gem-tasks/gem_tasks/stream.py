@@ -104,8 +104,7 @@ def dataset_batches(
         rows = plain_rows(table.select(list(columns)))
         for column, kind in columns.items():
             values = [row[column] for row in rows]
-            where = f"of {origin}, column {column!r}"
-            require_types(values, kind, where, start, remote=remote)
+            require_types(values, kind, origin, column, start, remote=remote)
         start += len(rows)
         yield rows
 

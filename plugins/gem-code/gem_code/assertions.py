@@ -8,7 +8,7 @@ after another. What cannot be done that way runs inside the solution's process, 
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from gem_code.executed import (
@@ -25,6 +25,12 @@ __all__ = ["Assertion", "read_assertions"]
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_PURE = {one.__name__: one for one in (abs, all, any, len, max, min, round, sorted, sum)}
+"""Functions of Python that are called with literals to find out whether a test means them."""
+_PLAIN = (
+    *(ast.Call, ast.Compare, ast.Constant, ast.Dict, ast.List, ast.Name, ast.Set, ast.Tuple),
+    *(ast.UnaryOp, ast.cmpop, ast.expr_context, ast.unaryop),
+)
 _STARTS = ("unittest.main", "pytest.main")
 MAX_CASES = 10_000
 """The maximum number of cases of a parametrized test."""
@@ -65,7 +71,8 @@ def read_assertions(sources: Sequence[str], function: str = "") -> list[Assertio
     one, each function ``test...()``, and each method ``test...`` of a class that is a ``TestCase``
     or named ``Test...``, inherited ones included. The other top-level statements before it are its
     setup. A program with none of them is a single test, which calls ``check`` with the tested
-    function if the program defines it. What nothing would run is not a test.
+    function if the program defines it. What nothing would run is not a test. If the assertions call
+    only a function of Python, such as ``sum``, which fails them, the solution is to define it anew.
 
     Args:
         sources: Consecutive pieces of a program.
@@ -85,6 +92,9 @@ def read_assertions(sources: Sequence[str], function: str = "") -> list[Assertio
         raise
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise DataError(f"the tests are not valid Python: {error}") from None
+    if body and not tests and not function and (name := _redefined(body)):
+        found = read_assertions(sources, name)
+        tests = [_defined(one, name) for one in found] if all(one.calls for one in found) else []
     if body and not tests:
         raise DataError(_why_nothing_runs(body, function))
     return tests
@@ -96,6 +106,31 @@ def _why_nothing_runs(body: Sequence[ast.stmt], function: str) -> str:
     if not any(map(contains_an_assertion, body)):
         return "the tests have no assertion"
     return "no assertion of the tests is run and uses the solution"
+
+
+def _redefined(body: Sequence[ast.stmt]) -> str:
+    """Return the function of Python that a solution is to define anew; empty if there is none.
+
+    It is the only function that the assertions call, and Python's own fails one of them.
+    """
+    tests = [part.test for part in body if isinstance(part, ast.Assert)]
+    nodes = [node for test in tests for node in ast.walk(test)]
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    is_plain = len(tests) == len(body) and all(isinstance(node, _PLAIN) for node in nodes)
+    if not is_plain or len(names) != 1 or not names <= _PURE.keys():
+        return ""
+    scope = {"__builtins__": _PURE}
+    try:
+        parts = [compile(ast.Expression(test), "<test>", "eval") for test in tests]
+        passes = all(eval(part, scope) for part in parts)  # noqa: S307 - plain literals
+    except Exception:  # noqa: BLE001 - as calls with wrong arguments raise
+        passes = False
+    return "" if passes else names.pop()
+
+
+def _defined(test: Assertion, name: str) -> Assertion:
+    """Return a test that also fails if the solution leaves a function to Python."""
+    return replace(test, setup=f"{name} = globals()[{name!r}]\n{test.setup}")
 
 
 def _without_start(body: Sequence[ast.stmt]) -> list[ast.stmt]:

@@ -1,16 +1,17 @@
 """Programming problems: the response contains a program, which is run against tests."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self, Unpack, get_args
 
 from gem_code.compare import Comparison, find_comparison
 from gem_code.judge import Limits, Verdict, judge
-from gem_code.suites import Suite, Tests, read_suite
+from gem_code.suites import Setup, Suite, Tests, read_suite
 from gem_core.errors import ConfigError, DataError
 from gem_core.observation import Action, Info, Observation
 from gem_core.specs import EntryPoint, load_entry_point
 from gem_tasks import Grade, RowOptions, TaskEnv
+from gem_tasks.json_values import exact_repr
 from gem_tasks.parsing import last_code_block
 from gem_tasks.prompt import check_prompt, fill_prompt
 from gem_workers.sandbox import make_sandbox
@@ -63,7 +64,11 @@ class CodeEnv(TaskEnv):
         question_key: The column of the problems, which are texts.
         test_key: The column of the tests.
         function_key: The column with the name of the tested function, if the tests do not name it.
-        solution_key: The column of solutions (programs without fences) for the oracle.
+        setup_key: The column with code to run before the tests, which are assertions: a text, or a
+            list of texts, such as ``test_setup_code`` of MBPP.
+        solution_key: The column of solutions (programs without fences) for the oracle; or several
+            columns, whose texts follow one another, such as ``["prompt", "canonical_solution"]`` of
+            HumanEval.
         max_tests: The maximum number of tests to run, preferring long inputs; None runs all.
         sandbox: The id of the sandbox, or a mapping with an ``id`` and its options.
         timeout: The wall time of each test, in seconds.
@@ -80,7 +85,8 @@ class CodeEnv(TaskEnv):
         checkers: Comparisons by name: functions, or entry points such as
             ``"acme.checks:any_path"``. They are called with a test's input, the expected output
             and the output, and return a bool.
-        prompt: The text around the problem, with ``{problem}`` in its place; other braces have no
+        prompt: The text around the problem, with ``{problem}`` in its place, and ``{tests}`` in
+            that of the tests if only they name the function to write; other braces have no
             meaning. ``"default"`` explains the expected response; None shows the problem alone,
             to which the commands add how to answer.
         rows: Where the rows come from and in which order, such as ``data`` and ``shuffle``, and how
@@ -106,6 +112,7 @@ class CodeEnv(TaskEnv):
         "question_key",
         "reward",
         "sandbox",
+        "setup_key",
         "solution_key",
         "test_key",
     )
@@ -123,7 +130,8 @@ class CodeEnv(TaskEnv):
         question_key: str = "problem",
         test_key: str = "tests",
         function_key: str | None = None,
-        solution_key: str | None = None,
+        setup_key: str | None = None,
+        solution_key: str | Sequence[str] | None = None,
         max_tests: int | None = 12,
         sandbox: str | Mapping[str, Any] = "warm",
         timeout: float = 10.0,
@@ -143,7 +151,8 @@ class CodeEnv(TaskEnv):
                 f"reward must be one of {', '.join(get_args(Reward))}; got {reward!r}."
             )
         self.question_key, self.test_key = question_key, test_key
-        self.function_key, self.solution_key = function_key, solution_key
+        self.function_key, self.setup_key = function_key, setup_key
+        self.solution_key = solution_key
         self.max_tests = max_tests
         self.limits = Limits(timeout, memory, total_timeout, supply_names)
         self.reward = reward
@@ -158,12 +167,21 @@ class CodeEnv(TaskEnv):
         self._sandbox = make_sandbox(sandbox)
 
     def _columns(self) -> dict[str, Any]:
-        texts = (self.question_key, self.function_key, self.solution_key)
-        return {name: str for name in texts if name} | {self.test_key: Tests}
+        texts = (self.question_key, self.function_key, *self._solution_keys())
+        columns: dict[str, Any] = {name: str for name in texts if name}
+        if self.setup_key:
+            columns[self.setup_key] = Setup
+        return columns | {self.test_key: Tests}
+
+    def _solution_keys(self) -> tuple[str, ...]:
+        if isinstance(self.solution_key, str):
+            return (self.solution_key,)
+        return tuple(self.solution_key or ())
 
     def question(self, row: dict[str, Any]) -> str:
         self._read(row)
-        return fill_prompt(self.prompt, "problem", row[self.question_key])
+        shown = _text(row[self.test_key]) if "{tests}" in (self.prompt or "") else ""
+        return fill_prompt(self.prompt, problem=row[self.question_key], tests=shown)
 
     def start(self, *, idx: int | None = None) -> tuple[Observation, Info]:
         """Take the next row, or row ``idx``; ``info`` says whether its tests are forgeable.
@@ -201,7 +219,8 @@ class CodeEnv(TaskEnv):
     def _read(self, row: dict[str, Any]) -> None:
         function = row[self.function_key] if self.function_key else ""
         try:
-            suite = read_suite(row[self.test_key], function).longest(self.max_tests)
+            setup = row[self.setup_key] if self.setup_key else ""
+            suite = read_suite(row[self.test_key], function, setup).longest(self.max_tests)
             find_comparison(suite.compare or self.compare, checkers=self.checkers)
         except (ConfigError, DataError) as error:
             raise DataError(f"{self._where()}: {error}") from error
@@ -252,11 +271,11 @@ class CodeEnv(TaskEnv):
         return f"Wrong: test {failure['test']} failed ({failure['kind'].replace('_', ' ')})."
 
     def solution(self) -> str:
-        if self.solution_key is None:
+        if not self._solution_keys():
             raise ConfigError(
                 "These rows have no solutions. If a column contains them, name it in solution_key."
             )
-        return f"```python\n{self.row[self.solution_key]}\n```"
+        return f"```python\n{''.join(self.row[key] for key in self._solution_keys())}\n```"
 
     def sample_random_action(self) -> Action:
         return f"```python\nprint({self.action_rng.randrange(1000)})\n```"
@@ -278,6 +297,12 @@ def _shown(verdict: Verdict, failure: Mapping[str, Any], all_pass: str) -> tuple
         f"{verdict.passed} of {verdict.total} passed; its input was {failure['input']}"
     )
     return reason, failure.get("expected", all_pass), failure.get("output", "")
+
+
+def _text(tests: Tests) -> str:
+    """Return tests as they are written: each assertion of a list on lines of its own."""
+    parts = tests if isinstance(tests, list) else [tests]
+    return "\n".join(part if isinstance(part, str) else exact_repr(part) for part in parts)
 
 
 def _check(**numbers: float) -> None:

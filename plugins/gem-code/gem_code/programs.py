@@ -246,8 +246,8 @@ class _Forgeable:
                 found = True
             case ast.Attribute(value=value, attr=name) if name.startswith("__"):
                 found = self._is_mine(value)
-            case ast.Attribute(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
-                found = name in self._names | self._tested
+            case ast.Attribute(value=value, ctx=ast.Store() | ast.Del()):
+                found = self._is_mine(value)
             case ast.ClassDef(bases=bases):
                 found = any(self._is_mine(base) for base in bases)
             case ast.Call(func=func) if self._is_mine(func):

@@ -30,10 +30,12 @@ from gem_code.unroll import Condition
 from gem_core.errors import DataError
 from gem_tasks.json_values import exact_digits, exact_json
 
-__all__ = ["Case", "Suite", "Tests", "read_suite"]
+__all__ = ["Case", "Setup", "Suite", "Tests", "read_suite"]
 
 Tests = str | dict[str, Any] | list[Any]
 """The type of a column of tests."""
+Setup = str | list[str]
+"""The type of a column of code that precedes the tests."""
 
 
 class Case(NamedTuple):
@@ -85,27 +87,32 @@ class Suite:
         return replace(self, cases=tuple(sorted(by_length[:count], key=lambda case: case.number)))
 
 
-def read_suite(tests: Tests, function: str = "") -> Suite:
+def read_suite(tests: Tests, function: str = "", setup: Setup = "") -> Suite:
     """Read the tests of a row.
 
     Args:
         tests: The value of the column of tests.
         function: The name of the tested function, if the tests do not name it.
+        setup: Code to run before assertions.
 
     Raises:
-        DataError: The tests have none of the supported forms, or there are none.
+        DataError: The tests have none of the supported forms, or there are none; or there is a
+            setup, and they are not assertions.
     """
     value = _decoded(tests)
+    before = [setup] if isinstance(setup, str) else setup
     if isinstance(value, Mapping):
         suite = _from_lists(value, function)
     elif isinstance(value, str):
-        suite = _from_assertions([value], function)
+        suite = _from_assertions([*before, value], function)
     elif value and all(isinstance(one, str) for one in value):
-        suite = _from_assertions(value, function)
+        suite = _from_assertions([*before, *value], function)
     else:
         suite = _from_dicts(value, function)
     if not suite.cases:
         raise DataError("there are no tests")
+    if any(map(str.strip, before)) and not suite.cases[0].conditions and not suite.cases[0].program:
+        raise DataError("only assertions have a setup, and these tests are inputs and outputs")
     return suite
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from gem_code.assertions import read_assertions
+from gem_core.errors import DataError
 
 PARAMETRIZED = """
 import pytest
@@ -148,6 +149,7 @@ def test_tests_that_need_the_process_of_the_solution_are_forgeable(subtests):
         "import asyncio\nassert asyncio.run(f(1)) == 2",
         "assert eval('f(1)') == 2",
         "assert f.__doc__",
+        "first = Node(1)\nfirst.next.next = Node(2)\nassert length(None) == 0",
     ]:
         with subtests.test(source):
             assert form(source) == ["forgeable"]
@@ -165,3 +167,18 @@ def test_a_function_may_have_the_name_of_a_builtin_or_of_one_in_a_library():
     assert found.program.names == ("gcd",)
     (found,) = read_assertions(["assert f(2) == sqrt(2)"])
     assert found.program.names == ("f",)
+
+
+def test_assertions_that_a_function_of_python_fails_test_another_of_its_name():
+    (found,) = read_assertions(["assert sum(10, 15) == 6"])
+    assert (found.calls, found.forgeable) == (("sum(10, 15)",), False)
+    for others in [
+        "assert sum([10, 15]) == 25",
+        "assert len(sorted([1])) == 2",
+        "assert open('/etc/passwd') == 1",
+        "assert sum.__class__(1) == 2",
+        "assert 1 == 2",
+        "x = len([1])\nassert x == 2",
+    ]:
+        with pytest.raises(DataError, match="no assertion of the tests is run and uses"):
+            read_assertions([others])

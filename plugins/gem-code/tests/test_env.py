@@ -141,6 +141,45 @@ def test_columns_may_have_other_names_and_one_may_name_the_function():
     assert env.step("```\ndef double(n):\n    return 2 * n\n```").reward == 1.0
 
 
+def test_a_function_of_python_must_be_defined_if_only_it_is_tested():
+    env = asked("assert len([1]) == 2")
+    assert env.step("```\nx = 1\n```").reward == 0.0
+    env.reset(idx=0)
+    assert env.step("```\ndef len(items):\n    return 2\n```").reward == 1.0
+
+
+def test_code_may_precede_the_tests_and_solutions_have_several_columns():
+    rows = [
+        {
+            "problem": "def double(n):\n",
+            "body": "    return 2 * n\n",
+            "before": before,
+            "tests": ["assert double(TWO) == 4"],
+        }
+        for before in ("TWO = 2", ["import math", "TWO = math.floor(2.5)"])
+    ]
+    env = CodeEnv(data=rows, setup_key="before", solution_key=["problem", "body"])
+    for idx in range(2):
+        env.reset(idx=idx)
+        assert env.step(env.solution()).reward == 1.0
+        env.reset(idx=idx)
+        assert env.step("```\ndef double(n):\n    return n\n```").reward == 0.0
+
+
+def test_inputs_and_outputs_have_no_setup():
+    rows = [{"problem": "?", "tests": DOUBLE, "before": before} for before in ("", "x = 1")]
+    env = CodeEnv(data=rows, setup_key="before")
+    assert env.reset(idx=0)[0] == "?"
+    with pytest.raises(DataError, match="only assertions have a setup"):
+        env.reset(idx=1)
+
+
+def test_a_prompt_may_show_the_tests():
+    rows = [{"problem": "Double {tests}.", "tests": ["assert f(1) == 2", "assert f(2) == 4"]}]
+    env = CodeEnv(data=rows, prompt="{problem}\n{tests}")
+    assert env.reset()[0] == "Double {tests}.\nassert f(1) == 2\nassert f(2) == 4"
+
+
 def test_forgeable_tests_are_flagged_and_announced_once():
     forgeable = {"problem": "?", "tests": "assert Point(1) == Point(1)"}
     rows = [forgeable, forgeable, {"problem": "?", "tests": "assert f(1) == 2"}]

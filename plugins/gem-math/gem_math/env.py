@@ -105,7 +105,7 @@ class MathEnv(TaskEnv):
         return {self.question_key: str, self.answer_key: Answer}
 
     def question(self, row: dict[str, Any]) -> Observation:
-        return fill_prompt(self.prompt, "problem", row[self.question_key])
+        return fill_prompt(self.prompt, problem=row[self.question_key])
 
     @property
     def golds(self) -> tuple[str, ...]:

@@ -331,6 +331,7 @@ class TestIds:
             "data": None,
             "shuffle": True,
             "shard": "0/8",
+            "revision": None,
             "streaming": False,
             "grader": None,
             "rewards": None,

@@ -88,7 +88,7 @@ class QaEnv(TaskEnv):
     def question(self, row: dict[str, Any]) -> str:
         if row[self.answer_key] == []:
             raise DataError(f"Row {self.idx} of {self.rows.origin} has an empty list of answers.")
-        return fill_prompt(self.prompt, "question", row[self.question_key])
+        return fill_prompt(self.prompt, question=row[self.question_key])
 
     def answer_in(self, response: str) -> str | None:
         return last_boxed(response) if self.extract_boxed else last_tagged(response)

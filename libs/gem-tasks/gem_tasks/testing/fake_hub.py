@@ -105,8 +105,8 @@ class FakeHub:
         Args:
             name: ``org/name``.
             fault: ``"gated"`` (access must be requested), ``"drop"`` (the connection is closed in
-                the middle of a file), ``"slow"`` (each response takes a second) or
-                ``"unavailable"`` (status 503).
+                the middle of a file), ``"silent"`` (no response comes), ``"slow"`` (each response
+                takes a second), ``"stall"`` (no file comes) or ``"unavailable"`` (status 503).
             times: The number of requests that fail; later ones succeed.
         """
         self._server.faults[name] = (fault, times)

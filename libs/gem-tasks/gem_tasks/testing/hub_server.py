@@ -18,10 +18,12 @@ from gem_core.lifetimes import Lock
 
 __all__ = ["Fault", "HubServer", "Repository"]
 
-Fault = Literal["gated", "drop", "slow", "unavailable"]
+Fault = Literal["gated", "drop", "silent", "slow", "stall", "unavailable"]
 """A fault of a dataset: access must be requested (401), the connection is closed in the middle of
-a file, each response takes a second, or the hub is unavailable (503)."""
+a file, no response comes before the server is closed, each takes a second, no file comes, or the
+hub is unavailable (503)."""
 
+_OF_FILES = ("drop", "stall")
 SLOW_SECONDS = 1.0
 _ROWS = (".parquet", ".jsonl", ".csv", ".gz")
 """The endings of files of rows."""
@@ -61,12 +63,14 @@ class HubServer(ThreadingHTTPServer):
         self.repositories: dict[str, Repository] = {}
         self.faults: dict[str, tuple[Fault, float]] = {}
         self.requests: list[str] = []
+        self.closed = threading.Event()
         self._open: set[socket.socket] = set()
         self._lock = Lock()
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
     def close(self) -> None:
         """Refuse new connections and close the open ones."""
+        self.closed.set()
         self.shutdown()
         self.server_close()
         for connection in list(self._open):
@@ -78,11 +82,12 @@ class HubServer(ThreadingHTTPServer):
 
         Args:
             name: The repository.
-            is_file: Whether the request is for a file of rows; ``"drop"`` affects only these.
+            is_file: Whether the request is for a file of rows; ``"drop"`` and ``"stall"``
+                affect only these.
         """
         with self._lock:
             fault, times = self.faults.get(name, (None, 0.0))
-            if fault is None or times <= 0 or (fault == "drop" and not is_file):
+            if fault is None or times <= 0 or (fault in _OF_FILES and not is_file):
                 return None
             self.faults[name] = (fault, times - 1)
             return fault
@@ -135,6 +140,8 @@ class _Handler(BaseHTTPRequestHandler):
             return self.reply(401, code="GatedRepo")
         if fault == "unavailable":
             return self.reply(503)
+        if fault in ("silent", "stall"):
+            self.server.closed.wait()
         if fault == "slow":
             time.sleep(SLOW_SECONDS)
         self.drops_connection = fault == "drop"
@@ -142,7 +149,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def about(self, repository: Repository, _path: str) -> None:
         """Respond with a description of the repository."""
-        files = [{"rfilename": path} for path in repository.files]
+        files = [
+            {"rfilename": path, "size": len(content)} for path, content in repository.files.items()
+        ]
         facts = {"id": repository.name, "sha": repository.commit, "siblings": files, "tags": []}
         self.reply_json(facts)
 
