@@ -528,3 +528,11 @@ def test_a_build_ends_after_its_time_and_keeps_the_steps_that_are_done(provider,
     with pytest.raises(ConfigError, match="line 3: RUN ended with the limit wall_time"):
         provider.prepare(replace(spec, build_timeout=1.0))
     assert len(layers()) == 1
+
+
+def test_an_image_is_built_again_when_a_layer_was_removed_meanwhile(provider, context):
+    spec = context("FROM a\nRUN echo made >/made\n")
+    started(provider, spec).close()
+    remove_layers([one.key for one in layers()])
+    with provider.start(spec) as machine:
+        assert machine.run("cat /made").stdout == "made\n"

@@ -1,5 +1,7 @@
 """Machines where overlayfs cannot be mounted: programs are read-only, the rest is a copy."""
 
+import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -155,3 +157,14 @@ def test_an_image_that_overlayfs_cannot_have_is_used_without_it(tmp_path):
         pytest.skip(f"no overlayfs here: {found.stderr}")
     assert "stdout='1\\n'" in found.stdout, found.stderr
     assert "Read-only file system" in found.stdout
+
+
+def test_a_root_may_hold_devices(provider, tmp_path):
+    write_small_root(tmp_path)
+    (tmp_path / "dev").mkdir()
+    try:
+        os.mknod(tmp_path / "dev" / "null", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    except PermissionError:
+        pytest.skip("only root makes devices")
+    with provider.start(MachineSpec(image=str(tmp_path))) as machine:
+        assert machine.run("echo 1 > /dev/null").ok

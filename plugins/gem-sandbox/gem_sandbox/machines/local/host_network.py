@@ -116,7 +116,11 @@ def _reachable(value: str) -> str:
 
 
 def _apt_settings(env: dict[str, str]) -> Iterator[str]:
-    """Yield the lines of apt's settings."""
+    """Yield the lines of apt's settings.
+
+    Apt stays the root of the machine, as that is the only user where no root started the machine.
+    """
+    yield 'APT::Sandbox::User "root";'
     program = shutil.which("apt-config")
     if program:
         command = [program, "dump", "--format", '%F "%v";%n', "Acquire"]

@@ -12,6 +12,7 @@ import json
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -30,6 +31,7 @@ FILES = "files"
 _ABOUT = "layer.json"
 _UNFINISHED = "."
 """How the names begin of what is being made or removed."""
+_ABANDONED = 24 * 3600.0
 
 
 class Layer(NamedTuple):
@@ -173,6 +175,7 @@ class Layers:
 def _make(root: Path, key: str, archive: IO[bytes], about: Mapping[str, Any]) -> Path:
     """Make a layer in a folder, unless another process is faster; return where it is."""
     root.mkdir(parents=True, exist_ok=True)
+    _remove_unfinished(root)
     place, made = root / key, Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=root))
     try:
         made.chmod(0o755)
@@ -195,6 +198,14 @@ def _make(root: Path, key: str, archive: IO[bytes], about: Mapping[str, Any]) ->
         if made.exists():
             _delete(made)
     return place
+
+
+def _remove_unfinished(root: Path) -> None:
+    """Remove what processes that were killed have left, once no other can be making it."""
+    for place in root.glob(f"{_UNFINISHED}*"):
+        with contextlib.suppress(OSError):
+            if place.stat().st_ctime < time.time() - _ABANDONED:
+                _delete(place)
 
 
 def _places(folder: Path) -> Iterator[Path]:

@@ -28,6 +28,8 @@ _PROGRAMS = ("bin", "lib", "lib32", "lib64", "libx32", "sbin", "usr")
 _LIMIT = 1 << 40
 _TOP = "0"
 """The name of the root's folder in archives."""
+_SYSTEM = frozenset({"dev", "proc", "sys"})
+"""Folders that a machine has of its own; those of an image may hold devices."""
 
 
 def fill(base: int, layers: int, built: list[int], snapshot: int) -> Listing:
@@ -49,9 +51,9 @@ def fill(base: int, layers: int, built: list[int], snapshot: int) -> Listing:
     top = os.open(_TOP, os.O_RDONLY | os.O_DIRECTORY, dir_fd=layers)
     programs = _folders_of_programs(base)
     source = os.open(f"/proc/self/fd/{base}", os.O_RDONLY | os.O_DIRECTORY)
-    copy_tree(source, top, skip=programs)
+    copy_tree(source, top, skip=programs | _SYSTEM)
     os.close(source)
-    for name in programs:
+    for name in programs | _SYSTEM:
         os.mkdir(name, 0o755, dir_fd=top)
     os.close(top)
     for layer in built:

@@ -109,7 +109,8 @@ class LocalProvider:
         if not spec.build:
             base = self._base_of_image(spec.image)
             return BuiltImage(base, base.env, base.workdir, base.user)
-        if build or spec.build not in self._built:
+        built = self._built.get(spec.build)
+        if build or built is None or not all(layer.exists() for layer in built.layers):
             self._built[spec.build] = find_or_build(
                 spec.build,
                 self._bases,

@@ -205,11 +205,15 @@ def _cover(path: str, content: bytes) -> None:
     with open(source, "wb") as file:
         file.write(content)
     os.chmod(source, 0o644)
-    if os.path.islink(path):
-        os.unlink(path)
-    if not os.path.lexists(path):
-        make_folders(os.path.dirname(path))
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
+    try:
+        if os.path.islink(path):
+            os.unlink(path)
+        if not os.path.lexists(path):
+            make_folders(os.path.dirname(path))
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
+    except PermissionError as error:
+        why = "the image's folder belongs to another user; make one as the user of the machines"
+        raise OSError(error.errno, why, path) from error
     kernel.mount(source, path, None, kernel.MS_BIND)
     os.unlink(source)
 
