@@ -23,6 +23,7 @@ __all__ = ["BrowserTools", "browser_server"]
 LONGEST = 12_000
 """Maximum number of characters of a page that are shown."""
 _LONGEST_WAIT = 10.0
+_OPTIONS = "list => [...(list.options ?? [])].flatMap(one => [one.label, one.value])"
 
 ElementName = Annotated[str, Field(description="What the element is, in words")]
 Target = Annotated[
@@ -111,7 +112,15 @@ class BrowserTools:
         """Select options of a list."""
 
         async def act(page: Page) -> None:
-            await (await self._window.element(page, target)).select_option(values)
+            found = await self._window.element(page, target)
+            options: list[str] = await found.evaluate(_OPTIONS)
+            for value in values:
+                if value not in options:
+                    texts = ", ".join(map(repr, options[::2]))
+                    raise ActionError(
+                        f"There is no option {value!r}. There are: {texts or 'none'}."
+                    )
+            await found.select_option(values)
 
         return await self._act(act)
 

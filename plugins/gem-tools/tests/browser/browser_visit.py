@@ -1,0 +1,32 @@
+"""A site with a browser at it."""
+
+import re
+
+from gem_tools import background
+from gem_tools.browser import Window
+from gem_tools.browser.server import BrowserTools
+from gem_tools.browser.sites import SiteServer, new_site
+
+
+class Visit:
+    """A site and a browser at it."""
+
+    def __init__(self, site, seed=1):
+        self.site = SiteServer()
+        self.site.state = new_site(site, seed)
+        self.window = Window(self.site.proxy)
+        self.tools = BrowserTools(self.window)
+        background.run(self.window.load(self.site.home))
+
+    def do(self, name, **arguments):
+        """Use a tool and return what the agent reads."""
+        return background.run(getattr(self.tools, f"browser_{name}")(**arguments))
+
+    def ref(self, text, *, within=None):
+        """Return the ref of the first line of the page with a text."""
+        page = self.do("snapshot", target=within)
+        return re.search(rf"{re.escape(text)}.*\[ref=(e\d+)\]", page)[1]
+
+    def close(self):
+        background.run(self.window.close())
+        self.site.close()
