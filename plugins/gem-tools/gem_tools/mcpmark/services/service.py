@@ -31,7 +31,7 @@ class Service(abc.ABC):
     servers: ClassVar[Mapping[str, Any]] = {}
     """The agent's servers, like ``mcpServers`` of a configuration, with placeholders."""
     watched: ClassVar[tuple[str, ...]] = ()
-    """The variables whose values are files or folders of the agent's work: a program that opens one,
+    """Variables whose values are files or folders of the agent's work: a program that opens one,
     or what is in one, has looked at it."""
 
     def __init__(self, environments: Path | None) -> None:
