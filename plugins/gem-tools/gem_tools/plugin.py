@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gem_core import EnvSpec, ToolSpec, WrapperSpec, hookimpl
 from gem_core.registry import Registry
 from gem_core.specs import CALL_FORMATS, COMMANDS, Spec
-from gem_tools.specs import SEARCH_BACKENDS
+from gem_tools.specs import SEARCH_BACKENDS, TASK_SERVICES
 
 __all__ = ["gem_register"]
 
@@ -14,7 +14,7 @@ __all__ = ["gem_register"]
 def gem_register(registry: Registry) -> None:
     """Add the tools, call formats, search backends, wrappers, the environment and the command."""
     registry.add(*_tools(), *_call_formats(), *_search_backends(), *_wrappers())
-    registry.add(*_search_wrappers())
+    registry.add(*_search_wrappers(), *_task_services())
     registry.add(
         EnvSpec(
             id="mcp:Sample",
@@ -131,5 +131,15 @@ def _search_wrappers() -> Iterator[WrapperSpec]:
             id=f"search_tool{name}",
             entry_point="gem_tools.presets:search_tool",
             kwargs=kwargs,
+            description=description,
+        )
+
+
+def _task_services() -> Iterator[Spec]:
+    for name, description in (("filesystem", "a folder of files"),):
+        yield Spec(
+            kind=TASK_SERVICES,
+            id=name,
+            entry_point=f"gem_tools.mcpmark.services.{name}:{name.title()}Service",
             description=description,
         )

@@ -1,7 +1,7 @@
 """Tasks done with the tools of MCP servers and verified by a program."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,9 +10,9 @@ from gem_core.observation import Action, Info, Observation
 from gem_core.records import json_value
 from gem_tasks import Grade, TaskEnv
 from gem_tasks.grader import GraderError
+from gem_tools.mcpmark.services import Service, make_service
 from gem_tools.mcpmark.taskset import find_tasks, folder_of
 from gem_tools.mcpmark.verify import Verdict, missing_modules, package_of, verify
-from gem_tools.mcpmark.workspace import Workspace
 
 __all__ = ["SAMPLE_ENVIRONMENTS", "SAMPLE_TASKS", "MCPMarkEnv"]
 
@@ -26,11 +26,10 @@ DONE = "Done."
 class MCPMarkEnv(TaskEnv):
     """Shows the instruction of a task; the first step ends the episode and verifies the result.
 
-    The environment does not run calls: a tool around it does, with servers that work on
-    ``env.root``. Each environment has its own folder. An episode starts with a fresh copy of the
-    task's initial state in it, and snapshots and forks include it.
-
-    For tasks of other services (a database, a web site), override ``set_up`` in a subclass.
+    The environment does not run calls: a tool around it does, with servers that work on what
+    ``env.places`` names. Each environment has its own of the service: a folder, a database. An
+    episode starts with a fresh copy of the task's initial state in it, and snapshots and forks
+    include it.
 
     The reward is 1.0 if the task was done, else 0.0. ``info`` has ``task_name``, and that of the
     step also ``correct`` (bool) and ``verification`` (the output of the program). A program that
@@ -42,24 +41,29 @@ class MCPMarkEnv(TaskEnv):
         tasks: Folder of the tasks, or ``package://package/folder``; see ``find_tasks``.
         environments: Folder with the initial state of each category; None if all start empty.
         select: ``all``, a category, or ``category/task``.
-        context: Text after each instruction; ``{root}`` is replaced by the path of the folder.
+        context: Text after each instruction; ``{root}`` is replaced by the path of the folder, as
+            are the other places of a service.
+        service: Where the tasks take place: ``filesystem``, another id of ``gem-core list --kind
+            task_services``, or ``module:Class``.
         verify_timeout: Seconds for a verification.
         shuffle: Use a new order of the tasks in each epoch; see ``TaskEnv``.
         shard: ``"i/n"``, the part of the tasks to use; see ``TaskEnv``.
 
     Raises:
-        DataError: There are no tasks, or a folder is missing.
+        DataError: There are no tasks, or a folder or an initial state is missing.
         ConfigError: No task is selected, or a parameter is out of range.
+        NotInstalledError: What the service needs is not installed here.
     """
 
     blocking = True
     shared: ClassVar[tuple[str, ...]] = (
         "_context",
         "_environments",
+        "_service_id",
         "_untouched",
         "_verify_timeout",
     )
-    _workspace: Workspace
+    _service: Service
 
     def __init__(
         self,
@@ -68,6 +72,7 @@ class MCPMarkEnv(TaskEnv):
         environments: str | os.PathLike[str] | None = SAMPLE_ENVIRONMENTS,
         select: str = "all",
         context: str = "",
+        service: str = "filesystem",
         verify_timeout: float = 90.0,
         shuffle: bool = True,
         shard: str | None = None,
@@ -76,51 +81,51 @@ class MCPMarkEnv(TaskEnv):
             raise ConfigError(f"verify_timeout must be more than 0; got {verify_timeout!r}.")
         self._environments = None if environments is None else folder_of(environments)
         self._context = context
+        self._service_id = service
         self._verify_timeout = verify_timeout
         self._untouched: dict[str, Verdict] = {}
-        super().__init__(
-            columns={"name": str, "category": str, "folder": str},
-            data=find_tasks(folder_of(tasks), select),
-            shuffle=shuffle,
-            shard=shard,
-        )
-        self._workspace = Workspace()
+        rows = find_tasks(folder_of(tasks), select)
+        own = make_service(service, self._environments)
+        try:
+            _check_rows(own, rows)
+            super().__init__(
+                columns={"name": str, "category": str, "folder": str},
+                data=rows,
+                shuffle=shuffle,
+                shard=shard,
+            )
+        except BaseException:
+            own.close()
+            raise
+        self._service = own
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """What the placeholders of servers stand for, such as ``root``; they do not change."""
+        return self._service.places
 
     @property
     def root(self) -> Path:
-        """The folder in which tasks take place; it does not change."""
-        return self._workspace.path
+        """The folder in which tasks take place, of a service that has one."""
+        return Path(self.places["root"])
+
+    @property
+    def servers(self) -> Mapping[str, Any]:
+        """The agent's servers of this service; see ``TaskTools``."""
+        return self._service.servers
 
     def start(self, *, idx: int | None = None) -> tuple[Observation, Info]:
         """Set up the next task, or task ``idx``.
 
         Raises:
             ConfigError: There is no task ``idx``.
-            DataError: The initial state of the task is missing, or a module that its program
-                imports.
+            DataError: The initial state of the task cannot be set up, or a module that its program
+                imports is missing.
         """
         observation, info = super().start(idx=idx)
         self._check_program()
-        self.set_up(self.row)
+        self._service.set_up(self.row)
         return observation, {**info, "task_name": self.row["name"]}
-
-    def set_up(self, row: dict[str, Any]) -> None:
-        """Set up the initial state of a task.
-
-        Raises:
-            DataError: The state is missing.
-        """
-        self._workspace.fill(self._source(row))
-
-    def _source(self, row: dict[str, Any]) -> Path | None:
-        if self._environments is None:
-            return None
-        source = self._environments / str(row["category"])
-        if not source.is_dir():
-            raise DataError(
-                f"The task {row['name']!r} starts from {str(source)!r}, which is missing."
-            )
-        return source
 
     @property
     def _program(self) -> Path:
@@ -146,7 +151,9 @@ class MCPMarkEnv(TaskEnv):
 
     def question(self, row: dict[str, Any]) -> Observation:
         text = (Path(row["folder"]) / "description.md").read_text(encoding="utf-8").strip()
-        context = self._context.replace("{root}", str(self.root))
+        context = self._context
+        for name, place in self.places.items():
+            context = context.replace(f"{{{name}}}", place)
         return f"{text}\n\n{context}".strip()
 
     def task_id(self, row: dict[str, Any]) -> str:
@@ -154,7 +161,13 @@ class MCPMarkEnv(TaskEnv):
         return f"{row['category']}/{row['name']}"
 
     def grade(self, action: str) -> Grade:
-        verdict = verify(self._program, self.root, answer=action, timeout=self._verify_timeout)
+        with self._service.copy_for_verification() as work:
+            objection = work.objection()
+            verdict = (
+                Verdict(False, objection, objection, has_looked=True)
+                if objection
+                else verify(self._program, work, answer=action, timeout=self._verify_timeout)
+            )
         info = {"task_name": self.row["name"], "verification": verdict.output}
         if verdict.problem:
             self._check_problem(verdict)
@@ -180,14 +193,10 @@ class MCPMarkEnv(TaskEnv):
         """Return the verdict on the initial state, which is found once for each task."""
         folder = self.row["folder"]
         if folder not in self._untouched:
-            workspace = Workspace()
-            try:
-                workspace.fill(self._source(self.row))
+            with self._service.untouched(self.row) as work:
                 self._untouched[folder] = verify(
-                    self._program, workspace.path, answer="", timeout=self._verify_timeout
+                    self._program, work, answer="", timeout=self._verify_timeout
                 )
-            finally:
-                workspace.close()
         return self._untouched[folder]
 
     def feedback(self, grade: Grade) -> str:
@@ -216,21 +225,40 @@ class MCPMarkEnv(TaskEnv):
         return self.action_rng.choice([DONE, "I have finished the task.", "The task is done."])
 
     def get_state(self) -> dict[str, Any]:
-        """Return the state, including all files of the folder."""
+        """Return the state, including what the agent has made of the task's."""
         state = super().get_state()
-        del state["_workspace"]
-        return {**state, "files": self._workspace.pack()}
+        del state["_service"]
+        return {**state, "packed": self._service.pack()}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state; the files go into this environment's own folder."""
+        """Take over a state; what the agent has made goes into this environment's own place."""
         own = dict(state)
-        files = own.pop("files")
-        workspace = self.__dict__.get("_workspace") or Workspace()
+        packed = own.pop("packed")
+        service = self.__dict__.get("_service")
         super().set_state(own)
-        self._workspace = workspace
-        workspace.unpack(files)
+        self._service = service or make_service(self._service_id, self._environments)
+        self._service.unpack(packed)
 
     def close(self) -> None:
-        """Delete the folder."""
-        self._workspace.close()
+        """Delete the folder, database or site."""
+        self._service.close()
         super().close()
+
+
+def _check_rows(service: Service, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Check that the service can do all tasks, before the first episode.
+
+    Raises:
+        DataError: It cannot; the message lists the tasks that it refuses, and the missing states.
+    """
+    problems = dict[str, None]()
+    for row in rows:
+        if refusal := service.refusal(row):
+            problems[f"{row['name']}: {refusal}"] = None
+        else:
+            try:
+                service.state_of(row)
+            except DataError as error:
+                problems[str(error)] = None
+    if problems:
+        raise DataError("\n".join(problems))

@@ -1,7 +1,7 @@
 """Joins the tasks with the tool that does them: ``make("mcp:Sample")`` returns both.
 
-The servers of an environment work on that environment's folder: ``{root}`` in their configuration
-stands for its path. A fork of the environment has its own folder, and servers for it.
+The servers of an environment work on that environment's folder or database: ``{root}`` in their
+configuration stands for its path. A fork of the environment has its own, and servers for it.
 """
 
 import json
@@ -17,15 +17,7 @@ from gem_core.wrappers import ToolWrapper
 from gem_tools.mcp import MCPTool
 from gem_tools.mcpmark.env import DONE, MCPMarkEnv
 
-__all__ = ["FILESYSTEM", "MCPMarkOracle", "TaskTools", "mcpmark"]
-
-FILESYSTEM: Mapping[str, Any] = {
-    "filesystem": {
-        "server": "gem_tools.mcp.filesystem_server:filesystem_server",
-        "arguments": {"root": "{root}"},
-    }
-}
-"""The file server of this package; it runs in this process, so episodes start no processes."""
+__all__ = ["MCPMarkOracle", "TaskTools", "mcpmark"]
 
 
 class TaskTools(ToolWrapper):
@@ -34,7 +26,8 @@ class TaskTools(ToolWrapper):
     Args:
         env: The environment.
         servers: Like ``mcpServers`` of a configuration; ``{root}`` is replaced by the path of the
-            environment's folder.
+            environment's folder, as are the other ``places`` of a service. None for the servers
+            of the service.
         tool: Further arguments of ``MCPTool``.
         tool_use: Further arguments of ``ToolWrapper``.
     """
@@ -45,7 +38,7 @@ class TaskTools(ToolWrapper):
         self,
         env: Env,
         *,
-        servers: Mapping[str, Any] = FILESYSTEM,
+        servers: Mapping[str, Any] | None = None,
         tool: Mapping[str, Any] | None = None,
         tool_use: Mapping[str, Any] | None = None,
     ) -> None:
@@ -55,7 +48,8 @@ class TaskTools(ToolWrapper):
 
     def _tool_for(self, env: Env) -> MCPTool:
         task: Any = env.unwrapped
-        config = {"mcpServers": _with_root(self._servers, str(task.root))}
+        servers = task.servers if self._servers is None else self._servers
+        config = {"mcpServers": _filled(servers, task.places)}
         return MCPTool(config, **{"validate_on_init": False, **self._tool})
 
     def _around(self, env: Env) -> Self:
@@ -64,20 +58,23 @@ class TaskTools(ToolWrapper):
         return twin
 
 
-def _with_root(value: Any, root: str) -> Any:
+def _filled(value: Any, places: Mapping[str, str]) -> Any:
+    """Return a configuration with the places of an environment instead of ``{root}`` and so on."""
     if isinstance(value, str):
-        return value.replace("{root}", root)
+        for name, place in places.items():
+            value = value.replace(f"{{{name}}}", place)
+        return value
     if isinstance(value, Mapping):
-        return {key: _with_root(one, root) for key, one in value.items()}
+        return {key: _filled(one, places) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_with_root(one, root) for one in value]
+        return [_filled(one, places) for one in value]
     return value
 
 
 @passes_options_to(MCPMarkEnv)
 def mcpmark(
     *,
-    servers: Mapping[str, Any] = FILESYSTEM,
+    servers: Mapping[str, Any] | None = None,
     tool: Mapping[str, Any] | None = None,
     max_tool_uses: int | None = 50,
     call_format: str | Mapping[str, Any] = "tags",

@@ -368,12 +368,13 @@ def test_what_is_missing_is_named(tasks, tmp_path):
     with pytest.raises(ConfigError, match="verify_timeout"):
         MCPMarkEnv(verify_timeout=0)
     (tmp_path / "empty").mkdir()
-    env = MCPMarkEnv(**{**tasks(a="pass"), "environments": tmp_path / "empty"})
-    with pytest.raises(DataError, match="which is missing"):
+    given = tasks(a="pass")
+    with pytest.raises(DataError, match=r"'things/a' starts from .* which is missing"):
+        MCPMarkEnv(**{**given, "environments": tmp_path / "empty"})
+    with MCPMarkEnv(**given) as env:
         env.reset(seed=0)
-    with pytest.raises(DataError, match=r"no oracle\.json"):
-        env.script()
-    env.close()
+        with pytest.raises(DataError, match=r"no oracle\.json"):
+            env.script()
 
 
 @pytest.mark.slow
