@@ -29,7 +29,26 @@ def gem_register(registry: Registry) -> None:
                 "data": "ours, in gem-tools",
                 "license": "Apache-2.0",
             },
-        )
+        ),
+        EnvSpec(
+            id="mcp:Browser-Sample",
+            entry_point="gem_tools.mcpmark:mcpmark",
+            description="tasks at small web sites, done with the tools of a browser",
+            kwargs={
+                "tasks": "package://gem_tools/mcpmark/sample/tasks/playwright",
+                "service": "playwright",
+                "context": "The site is at {home}. The browser reaches nothing else.",
+            },
+            oracle="gem_tools.mcpmark:MCPMarkOracle",
+            return_range=(0.0, 1.0),
+            metadata={
+                "teaches": "to find things and fill in forms with the tools of a browser",
+                "score": "1 if the task's check passes, 0 otherwise",
+                "needs": "gem-tools[browser], Chromium",
+                "data": "ours, in gem-tools",
+                "license": "Apache-2.0",
+            },
+        ),
     )
     registry.add(
         Spec(
@@ -136,7 +155,10 @@ def _search_wrappers() -> Iterator[WrapperSpec]:
 
 
 def _task_services() -> Iterator[Spec]:
-    for name, description in (("filesystem", "a folder of files"),):
+    for name, description in (
+        ("filesystem", "a folder of files"),
+        ("playwright", "a small web site and a browser"),
+    ):
         yield Spec(
             kind=TASK_SERVICES,
             id=name,

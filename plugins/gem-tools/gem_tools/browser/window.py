@@ -51,15 +51,15 @@ class Window:
     """The browser of one environment.
 
     Args:
+        home: The first address, such as ``http://site.test/``; only its host is opened.
         proxy: URL of the HTTP proxy that all requests go through. It decides what is reached.
 
     Attributes:
-        home: The first address, such as ``http://shop.test/``; only its host is opened.
         crashes: Number of times that the browser ended under an open window.
     """
 
-    def __init__(self, proxy: str) -> None:
-        self.home = "about:blank"
+    def __init__(self, home: str, proxy: str) -> None:
+        self.home = home
         self.crashes = 0
         self._proxy = proxy
         self._lock = asyncio.Lock()
@@ -72,11 +72,11 @@ class Window:
         self._state: dict[str, Any] = {}
         _windows[proxy] = self
 
-    async def load(self, home: str, state: dict[str, Any] | None = None) -> None:
-        """Begin anew at an address, with the state of another window or with none."""
+    async def load(self, state: dict[str, Any]) -> None:
+        """Begin anew, with the state of another window, or an empty one for the first address."""
         async with self._lock:
             await self._shut()
-            self.home, self._state, self.crashes = home, state or {}, 0
+            self._state, self.crashes = state, 0
 
     async def state(self) -> dict[str, Any]:
         """Return the state as JSON-able data; empty before the first use."""

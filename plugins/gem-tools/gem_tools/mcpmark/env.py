@@ -203,15 +203,23 @@ class MCPMarkEnv(TaskEnv):
         return "The task is done." if grade.correct else "The task is not done."
 
     def solution(self) -> str:
-        """Return the last message of the solution; ``script`` returns the calls before it."""
-        return DONE
-
-    def script(self) -> list[dict[str, Any]]:
-        """Return the calls of the solution: ``oracle.json``, a list of name and arguments.
+        """Return the last message of the solution; ``script`` returns the calls before it.
 
         Raises:
             DataError: The task has no solution.
         """
+        return next((str(one["message"]) for one in self._oracle() if "message" in one), DONE)
+
+    def script(self) -> list[dict[str, Any]]:
+        """Return the calls of the solution, each with ``name`` and ``arguments``.
+
+        Raises:
+            DataError: The task has no solution.
+        """
+        return [one for one in self._oracle() if "name" in one]
+
+    def _oracle(self) -> list[dict[str, Any]]:
+        """Return ``oracle.json``: calls, and perhaps the last message: ``{"message": ...}``."""
         path = Path(self.row["folder"]) / "oracle.json"
         if not path.is_file():
             raise DataError(f"The task {self.row['name']!r} has no oracle.json.")

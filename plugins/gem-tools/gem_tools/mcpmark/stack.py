@@ -15,7 +15,7 @@ from gem_core.observation import Action, Info, Observation
 from gem_core.signatures import passes_options_to
 from gem_core.wrappers import ToolWrapper
 from gem_tools.mcp import MCPTool
-from gem_tools.mcpmark.env import DONE, MCPMarkEnv
+from gem_tools.mcpmark.env import MCPMarkEnv
 
 __all__ = ["MCPMarkOracle", "TaskTools", "mcpmark"]
 
@@ -99,14 +99,15 @@ def mcpmark(
 
 
 class MCPMarkOracle(BaseAgent):
-    """Makes the calls of a task's ``oracle.json``, in tags, then says that the task is done."""
+    """Makes the calls of a task's ``oracle.json``, in tags, then sends its last message."""
 
     def reset(self, env: Env) -> None:
         task: Any = env.unwrapped
+        self._last = task.solution()
         self._actions = [_call(**call) for call in task.script()]
 
     def act(self, observation: Observation, info: Info) -> Action:
-        return self._actions.pop(0) if self._actions else DONE
+        return self._actions.pop(0) if self._actions else self._last
 
 
 def _call(name: str, arguments: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ import re
 from gem_tools import background
 from gem_tools.browser import Window
 from gem_tools.browser.server import BrowserTools
-from gem_tools.browser.sites import SiteServer, new_site
+from gem_tools.browser.sites import HOME, SiteServer, new_site
 
 
 class Visit:
@@ -14,9 +14,8 @@ class Visit:
     def __init__(self, site, seed=1):
         self.site = SiteServer()
         self.site.state = new_site(site, seed)
-        self.window = Window(self.site.proxy)
+        self.window = Window(HOME, self.site.proxy)
         self.tools = BrowserTools(self.window)
-        background.run(self.window.load(self.site.home))
 
     def do(self, name, **arguments):
         """Use a tool and return what the agent reads."""

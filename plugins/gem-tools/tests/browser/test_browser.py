@@ -44,14 +44,14 @@ def command(pid):
 def test_an_agent_reads_a_page_and_acts_on_its_elements(visit):
     shop = visit("shop", 3)
     page = shop.do("navigate", url="/products/103")
-    assert page.startswith("Page: http://shop.test/products/103\nTitle: Corvi Studio Lamp")
+    assert page.startswith("Page: http://site.test/products/103\nTitle: Corvi Studio Lamp")
     field, send = shop.ref('textbox "Quantity"'), shop.ref('button "Add to basket"')
     shop.do("type", target=field, text="2", element="the quantity")
-    assert "Page: http://shop.test/basket" in shop.do("click", target=send)
+    assert "Page: http://site.test/basket" in shop.do("click", target=send)
     assert shop.site.state["data"]["basket"] == {"103": 2}
     page = shop.do("navigate_back")
-    assert "Page: http://shop.test/products/103" in page
-    shop.do("navigate", url="http://shop.test/")
+    assert "Page: http://site.test/products/103" in page
+    shop.do("navigate", url="http://site.test/")
     shop.do("select_option", target=shop.ref('combobox "Kind"'), values=["Lamps"])
     shop.do("click", target=shop.ref('textbox "Name contains"'))
     page = shop.do("press_key", key="Enter")
@@ -83,12 +83,12 @@ def test_a_part_of_a_page_has_the_refs_of_the_whole(visit):
         ("press_key", {"key": "Foo"}, "Unknown key"),
         ("tabs", {"action": "select"}, "which tab"),
         ("tabs", {"action": "close", "index": 4}, "no tab 4"),
-        ("navigate", {"url": "http://example.com/"}, r"Only pages of http://shop\.test/"),
-        ("navigate", {"url": "https://shop.test/"}, "Only pages of"),
-        ("navigate", {"url": "http://shop.test:8080/"}, "Only pages of"),
-        ("navigate", {"url": "http://a@shop.test/"}, "Only pages of"),
+        ("navigate", {"url": "http://example.com/"}, r"Only pages of http://site\.test/"),
+        ("navigate", {"url": "https://site.test/"}, "Only pages of"),
+        ("navigate", {"url": "http://site.test:8080/"}, "Only pages of"),
+        ("navigate", {"url": "http://a@site.test/"}, "Only pages of"),
         ("navigate", {"url": "file:///etc/passwd"}, "Only pages of"),
-        ("navigate", {"url": "view-source:http://shop.test/"}, "Only pages of"),
+        ("navigate", {"url": "view-source:http://site.test/"}, "Only pages of"),
         ("navigate", {"url": "javascript:alert(1)"}, "Only pages of"),
         ("navigate", {"url": "data:text/html,x"}, "Only pages of"),
         ("navigate", {"url": "http://[/"}, "not an address"),
@@ -97,7 +97,7 @@ def test_a_part_of_a_page_has_the_refs_of_the_whole(visit):
 def test_an_agent_reads_why_something_cannot_be_done(running, tool, arguments, said):
     with pytest.raises(ToolError, match=said):
         running.do(tool, **arguments)
-    assert "Page: http://shop.test/" in running.do("snapshot")
+    assert "Page: http://site.test/" in running.do("snapshot")
 
 
 def test_the_browser_itself_reaches_nothing_but_the_site(visit):
@@ -146,7 +146,7 @@ def test_a_state_opens_the_same_tabs_signed_in_with_the_same_refs(visit):
     page = one.do("navigate", url="/threads/11")
     other.site.state = one.site.state
     state = background.run(one.window.state())
-    background.run(other.window.load(one.site.home, state))
+    background.run(other.window.load(state))
     assert background.run(other.window.state()) == state
     assert (
         background.run(other.window.state())["tabs"] == background.run(one.window.state())["tabs"]
@@ -159,12 +159,12 @@ def test_a_state_opens_the_same_tabs_signed_in_with_the_same_refs(visit):
 def test_tabs_are_opened_chosen_and_closed(visit):
     shop = visit("shop")
     shop.do("navigate", url="/basket")
-    assert "0: http://shop.test/basket\n1 (current): http://shop.test/" in shop.do(
+    assert "0: http://site.test/basket\n1 (current): http://site.test/" in shop.do(
         "tabs", action="new"
     )
-    assert "Page: http://shop.test/basket" in shop.do("tabs", action="select", index=0)
-    assert "Page: http://shop.test/\n" in shop.do("tabs", action="close", index=0)
-    assert "Page: http://shop.test/\n" in shop.do("tabs", action="close")
+    assert "Page: http://site.test/basket" in shop.do("tabs", action="select", index=0)
+    assert "Page: http://site.test/\n" in shop.do("tabs", action="close", index=0)
+    assert "Page: http://site.test/\n" in shop.do("tabs", action="close")
 
 
 def test_a_long_page_is_cut_between_lines_and_says_how_to_see_the_rest(visit):
@@ -187,7 +187,7 @@ def test_a_crash_is_told_and_counted_and_the_next_call_starts_anew(visit):
             os.kill(pid, signal.SIGKILL)
     with contextlib.suppress(ToolError):
         shop.do("snapshot")
-    assert "Page: http://shop.test/" in shop.do("snapshot")
+    assert "Page: http://site.test/" in shop.do("snapshot")
     assert shop.window.crashes == 1
 
 
@@ -195,8 +195,9 @@ def test_many_windows_work_at_the_same_time(visit):
     visits = [visit(site, 3) for site in SITES for _ in range(2)]
     with ThreadPoolExecutor(len(visits)) as pool:
         pages = list(pool.map(lambda one: one.do("snapshot"), visits))
-    for one, page in zip(visits, pages, strict=True):
-        assert page.startswith(f"Page: {one.site.home}\n")
+    titles = [page.splitlines()[1] for page in pages]
+    assert len(set(titles)) == len(SITES)
+    assert titles[::2] == titles[1::2]
 
 
 OWNER = """
@@ -251,10 +252,10 @@ def test_a_fork_of_the_process_has_a_browser_of_its_own(visit):
     if not child:
         with contextlib.suppress(BaseException):
             own = Visit("forum")
-            shown = own.do("snapshot").startswith("Page: http://forum.test/")
+            shown = own.do("snapshot").startswith("Page: http://site.test/")
             own.close()
             os._exit(0 if shown else 1)
         os._exit(2)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
-    assert "Page: http://shop.test/" in parent.do("snapshot")
+    assert "Page: http://site.test/" in parent.do("snapshot")

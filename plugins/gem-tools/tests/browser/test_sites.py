@@ -146,15 +146,15 @@ def talk(server, text):
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
-        ("GET http://shop.test/ HTTP/1.1\r\n\r\n", "200"),
-        ("GET http://shop.test:81/ HTTP/1.1\r\n\r\n", "403"),
+        ("GET http://site.test/ HTTP/1.1\r\n\r\n", "200"),
+        ("GET http://site.test:81/ HTTP/1.1\r\n\r\n", "403"),
         ("GET http://localhost:8080/ HTTP/1.1\r\n\r\n", "403"),
         ("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "403"),
         ("CONNECT example.com:443 HTTP/1.1\r\n\r\n", "403"),
-        ("PUT http://shop.test/ HTTP/1.1\r\n\r\n", "405"),
+        ("PUT http://site.test/ HTTP/1.1\r\n\r\n", "405"),
         ("GET http://[/ HTTP/1.1\r\n\r\n", ""),
-        ("POST http://shop.test/ HTTP/1.1\r\nContent-Length: -5\r\n\r\n", ""),
-        ("POST http://shop.test/ HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n", ""),
+        ("POST http://site.test/ HTTP/1.1\r\nContent-Length: -5\r\n\r\n", ""),
+        ("POST http://site.test/ HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n", ""),
         ("\r\n\r\n", ""),
         ("hello", ""),
     ],
@@ -165,7 +165,7 @@ def test_the_server_answers_for_its_site_alone(text, answer):
     said = talk(server, text)
     assert said.partition(" ")[2].startswith(answer)
     assert bool(said) == bool(answer)
-    assert " 200 " in talk(server, "GET http://shop.test/ HTTP/1.1\r\n\r\n")
+    assert " 200 " in talk(server, "GET http://site.test/ HTTP/1.1\r\n\r\n")
     server.close()
     with pytest.raises(ClosedError):
         _ = server.state

@@ -94,7 +94,6 @@ class App:
         data: All data of the site; requests change it.
     """
 
-    host: ClassVar[str]
     title: ClassVar[str]
     links: ClassVar[Mapping[str, str]]
     """Path and text of the links at the top of each page."""

@@ -37,7 +37,6 @@ class Cottages(App):
     ``draft``, the booking that is being made, and ``bookings``.
     """
 
-    host = "cottages.test"
     title = "Coast Cottages"
     links: ClassVar[Mapping[str, str]] = {
         "/": "Cottages",

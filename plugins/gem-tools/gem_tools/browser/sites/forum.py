@@ -96,7 +96,6 @@ class Forum(App):
     ``text`` and ``hidden``), and ``sessions``, the names of those who are signed in.
     """
 
-    host = "forum.test"
     title = "Allotment Forum"
     links: ClassVar[Mapping[str, str]] = {"/": "Threads", "/rules": "Rules"}
     routes: ClassVar[Mapping[str, str]] = {

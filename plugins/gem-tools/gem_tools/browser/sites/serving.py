@@ -1,8 +1,8 @@
 """Serves a site to the browser of one environment.
 
 The server is the proxy of that browser: each environment has its own port on loopback, and the site
-has the same name everywhere (``http://shop.test/``). So addresses are the same in each episode, no
-two episodes share an origin, and what is not the site is refused here.
+has the same name everywhere, which is no name of the internet. So addresses are the same in each
+episode, no browser sees the site of another, and what is not the site is refused here.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from gem_tools.browser.sites.forum import Forum
 from gem_tools.browser.sites.shop import Shop
 from gem_tools.browser.sites.tickets import Tickets
 
-__all__ = ["SITES", "SiteServer", "new_site"]
+__all__ = ["HOME", "SITES", "SiteServer", "new_site"]
 
 SITES: Mapping[str, type[App]] = {
     "shop": Shop,
@@ -33,6 +33,8 @@ SITES: Mapping[str, type[App]] = {
     "tickets": Tickets,
     "cottages": Cottages,
 }
+HOME = "http://site.test/"
+"""The first address of each site."""
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'"
 _LARGEST = 1_000_000
 """Maximum number of bytes of a form."""
@@ -67,12 +69,6 @@ class SiteServer:
         self._server = background.run(self._served.start())
         self.proxy = "http://127.0.0.1:{}".format(*self._server.sockets[0].getsockname()[1:2])
         self._lifetime = Lifetime(self, _stop, self._server, what="site", at_exit=False)
-
-    @property
-    def home(self) -> str:
-        """The first address of the site."""
-        self._lifetime.check()
-        return f"http://{self._served.app.host}/"
 
     @property
     def state(self) -> dict[str, Any]:
@@ -119,7 +115,7 @@ class _Served:
     def _answer(self, method: str, target: str, cookies: str | None, body: bytes) -> Response:
         parts = urlsplit(target)
         with self.lock:
-            if parts.scheme != "http" or parts.netloc != self.app.host:
+            if f"{parts.scheme}://{parts.netloc}/" != HOME:
                 return Response("Only the site of this task can be reached.", 403)
             if method not in {"GET", "POST"}:
                 return Response("Only GET and POST.", 405)

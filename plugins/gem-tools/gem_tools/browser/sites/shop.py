@@ -44,7 +44,6 @@ class Shop(App):
     in tenths, ``warranty`` in years), ``basket`` (quantities by id) and ``orders``.
     """
 
-    host = "shop.test"
     title = "Hearth & Home"
     links: ClassVar[Mapping[str, str]] = {"/": "Products", "/basket": "Basket", "/orders": "Orders"}
     routes: ClassVar[Mapping[str, str]] = {

@@ -46,7 +46,6 @@ class Tickets(App):
     ``assignee``, ``blocked_by`` (an id or None) and ``comments``.
     """
 
-    host = "tickets.test"
     title = "Ticket Tracker"
     links: ClassVar[Mapping[str, str]] = {"/": "Tickets"}
     routes: ClassVar[Mapping[str, str]] = {
