@@ -181,15 +181,13 @@ class BrowserTools:
     ) -> str:
         """Do something with the current tab and return what it shows afterwards."""
         try:
-            async with self._window.use() as page:
+            async with self._window.use():
                 if act is not None:
-                    await act(page)
-            async with self._window.use() as page:
-                return await self._shown(page, target, depth, of_tabs=of_tabs)
+                    await act(self._window.page)
+                    await self._window.settle()
+                return await self._shown(self._window.page, target, depth, of_tabs=of_tabs)
         except ActionError as error:
             raise ToolError(str(error)) from None
-        except TimeoutError:
-            raise ToolError("The page did not finish loading.") from None
 
     async def _shown(
         self, page: Page, target: str | None, depth: int | None, *, of_tabs: bool

@@ -94,24 +94,38 @@ class Window:
         await chromium().leave(self)
 
     @asynccontextmanager
-    async def use(self) -> AsyncIterator[Page]:
-        """Give the current tab for an action, and wait until the page is loaded after it.
+    async def use(self) -> AsyncIterator[None]:
+        """Open the window if necessary, and hold it for an action.
 
         Raises:
-            ActionError: The action failed, or the browser crashed.
+            ActionError: The action failed, took too long, or the browser crashed.
         """
         async with self._lock:
             context = await self._opened()
             try:
-                yield self._pages[self._current]
-                if self._context is context:
-                    await self._settle(self._pages[self._current])
+                yield
+            except TimeoutError:
+                raise ActionError("The page did not finish loading.") from None
             except PlaywrightError as error:
                 if self._context is not context:
                     raise ActionError(
                         "The browser crashed. It starts anew with the next call."
                     ) from None
                 raise ActionError(_first_line(error)) from None
+
+    async def settle(self) -> None:
+        """Wait until no request is under way and the current tab is loaded.
+
+        Raises:
+            TimeoutError: It takes too long.
+        """
+        quiet = 0
+        async with asyncio.timeout(_LOAD_SECONDS):
+            while quiet < 2:
+                await asyncio.sleep(_QUIET_SECONDS)
+                quiet = 0 if self._requests else quiet + 1
+        with contextlib.suppress(PlaywrightError):
+            await self.page.wait_for_load_state("load")
 
     def address(self, url: str) -> str:
         """Return an address of the site, made absolute.
@@ -166,6 +180,11 @@ class Window:
         if target or depth:
             tree = await part.aria_snapshot(mode="ai", depth=depth)
         return _REF_IN_TREE.sub(lambda found: f"[ref={names.get(found[1], '?')}]", tree)
+
+    @property
+    def page(self) -> Page:
+        """The current tab, inside ``use``."""
+        return self._pages[self._current]
 
     @property
     def current(self) -> int:
@@ -287,16 +306,6 @@ class Window:
         if context is not None:
             with contextlib.suppress(PlaywrightError):  # it has crashed
                 await context.close()
-
-    async def _settle(self, page: Page) -> None:
-        """Wait until no request is under way and the page is loaded."""
-        quiet = 0
-        async with asyncio.timeout(_LOAD_SECONDS):
-            while quiet < 2:
-                await asyncio.sleep(_QUIET_SECONDS)
-                quiet = 0 if self._requests else quiet + 1
-        with contextlib.suppress(PlaywrightError):
-            await page.wait_for_load_state("load")
 
 
 def _unique(tree: str) -> list[str]:

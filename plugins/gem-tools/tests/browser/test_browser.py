@@ -113,7 +113,8 @@ def test_the_browser_itself_reaches_nothing_but_the_site(visit):
         shop.do("snapshot")
 
         async def try_others():
-            async with shop.window.use() as page:
+            async with shop.window.use():
+                page = shop.window.page
                 for host in ("127.0.0.1", "localhost", "[::1]"):
                     with contextlib.suppress(Exception):
                         await page.goto(f"http://{host}:{other.server_port}/page")
