@@ -38,6 +38,7 @@ def gem_register(registry: Registry) -> None:
                 "tasks": "package://gem_tools/mcpmark/sample/tasks/playwright",
                 "service": "playwright",
                 "context": "The site is at {home}. The browser reaches nothing else.",
+                "tool": {"execution_timeout": 120.0},
             },
             oracle="gem_tools.mcpmark:MCPMarkOracle",
             return_range=(0.0, 1.0),

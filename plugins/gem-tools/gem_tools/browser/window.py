@@ -22,8 +22,10 @@ from gem_tools.browser.chromium import chromium
 
 __all__ = ["ActionError", "Window", "find_window"]
 
-ACTION_SECONDS = 5.0
-_LOAD_SECONDS = 15.0
+_ACTION_SECONDS = 10.0
+"""Seconds for an element to become ready for an action: visible, enabled, not covered."""
+_LOAD_SECONDS = 60.0
+"""Seconds for what depends on the machine alone; many browsers may share few cores."""
 _QUIET_SECONDS = 0.02
 _REF = re.compile(r"e[0-9]+")
 _REF_IN_TREE = re.compile(r"\[ref=(\w+)\]")
@@ -55,7 +57,7 @@ class Window:
         proxy: URL of the HTTP proxy that all requests go through. It decides what is reached.
 
     Attributes:
-        crashes: Number of times that the browser ended under an open window.
+        crashes: Number of times that the browser ended by itself, or could not be opened.
     """
 
     def __init__(self, home: str, proxy: str) -> None:
@@ -101,7 +103,11 @@ class Window:
             ActionError: The action failed, took too long, or the browser crashed.
         """
         async with self._lock:
-            context = await self._opened()
+            try:
+                context = await self._opened()
+            except PlaywrightError as error:
+                self.crashes += 1
+                raise ActionError(f"The browser did not open: {_first_line(error)}") from None
             try:
                 yield
             except TimeoutError:
@@ -174,11 +180,12 @@ class Window:
             ActionError: There is no such element.
         """
         part = await self.element(page, target) if target else page  # a ref of the last tree
-        tree = whole = await page.aria_snapshot(mode="ai")
+        limit = _LOAD_SECONDS * 1000
+        tree = whole = await page.aria_snapshot(mode="ai", timeout=limit)
         names = {name: f"e{place}" for place, name in enumerate(_unique(whole), 1)}
         self._refs[page] = {ref: name for name, ref in names.items()}
         if target or depth:
-            tree = await part.aria_snapshot(mode="ai", depth=depth)
+            tree = await part.aria_snapshot(mode="ai", depth=depth, timeout=limit)
         return _REF_IN_TREE.sub(lambda found: f"[ref={names.get(found[1], '?')}]", tree)
 
     @property
@@ -238,7 +245,7 @@ class Window:
             locale="en-GB",
             timezone_id="UTC",
         )
-        context.set_default_timeout(ACTION_SECONDS * 1000)
+        context.set_default_timeout(_ACTION_SECONDS * 1000)
         context.set_default_navigation_timeout(_LOAD_SECONDS * 1000)
         context.on("page", self._add)
         context.on("request", self._began)
