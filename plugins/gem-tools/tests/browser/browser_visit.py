@@ -1,6 +1,8 @@
-"""A site with a browser at it."""
+"""A site with a browser at it, and the processes of the browser."""
 
+import contextlib
 import re
+from pathlib import Path
 
 from gem_tools import background
 from gem_tools.browser import Window
@@ -29,3 +31,25 @@ class Visit:
     def close(self):
         background.run(self.window.close())
         self.site.close()
+
+
+def below(pid):
+    """Return the processes that descend from one."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            parents[int(entry.name)] = int(fields[1])
+    found, rest = [], [pid]
+    while rest:
+        parent = rest.pop()
+        children = [child for child, of in parents.items() if of == parent]
+        found += children
+        rest += children
+    return found
+
+
+def command(pid):
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    return ""

@@ -12,33 +12,11 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
-from browser_visit import Visit
+from browser_visit import Visit, below, command
 from mcp.server.mcpserver.exceptions import ToolError
 
 from gem_tools import background
 from gem_tools.browser.sites import SITES
-
-
-def below(pid):
-    """Return the processes that descend from one."""
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError, ValueError):
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            parents[int(entry.name)] = int(fields[1])
-    found, rest = [], [pid]
-    while rest:
-        parent = rest.pop()
-        children = [child for child, of in parents.items() if of == parent]
-        found += children
-        rest += children
-    return found
-
-
-def command(pid):
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_text()
-    return ""
 
 
 def test_an_agent_reads_a_page_and_acts_on_its_elements(visit):
@@ -204,7 +182,7 @@ def test_many_windows_work_at_the_same_time(visit):
 OWNER = """
 import sys, time
 sys.path.insert(0, {folder!r})
-from browser_visit import Visit
+from browser_visit import Visit, below, command
 shop = Visit("shop")
 shop.do("snapshot")
 print("open", flush=True)

@@ -4,13 +4,14 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 
 import pytest
-from needs import missing
+from browser_visit import below
 
 import gem_core
 from gem_core.errors import DataError, ForkError, NotInstalledError
-from gem_tools.browser.chromium import find_chromium
+from gem_tasks.grader import GraderError
 from gem_tools.mcpmark import MCPMarkEnv
 
 ID = "mcp:Browser-Sample"
@@ -23,11 +24,7 @@ def tool_call(name, **arguments):
 
 
 @pytest.fixture(scope="module")
-def sample():
-    try:
-        find_chromium()
-    except NotInstalledError as error:
-        missing("chromium", str(error))
+def sample(running):
     with gem_core.make(ID, shuffle=False) as env:
         yield env
 
@@ -90,6 +87,19 @@ def test_a_fork_has_the_tabs_and_the_site_of_the_episode_and_its_own_from_then_o
         assert priority in page
         assert play(fork, calls[5:], "Done.").reward == 1.0
     assert sample.step("Done.").reward == 0.0
+
+
+def test_a_crash_of_the_browser_is_a_fault_of_the_episode_alone(sample):
+    sample.reset(idx=0)
+    sample.step(tool_call("browser_snapshot"))
+    for pid in below(os.getpid()):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    sample.step(tool_call("browser_snapshot"))
+    with pytest.raises(GraderError, match="The browser crashed"):
+        sample.step("Done.")
+    sample.reset(idx=0)
+    assert play(sample, sample.unwrapped.script(), sample.unwrapped.solution()).reward == 1.0
 
 
 def test_a_task_of_others_is_refused_with_the_reason(sample, tmp_path):
