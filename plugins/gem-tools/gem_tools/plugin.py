@@ -136,7 +136,10 @@ def _search_wrappers() -> Iterator[WrapperSpec]:
 
 
 def _task_services() -> Iterator[Spec]:
-    for name, description in (("filesystem", "a folder of files"),):
+    for name, description in (
+        ("filesystem", "a folder of files"),
+        ("postgres", "a database in a private PostgreSQL cluster"),
+    ):
         yield Spec(
             kind=TASK_SERVICES,
             id=name,
