@@ -7,7 +7,7 @@ may with which it connects, so give it a role with no more rights than the agent
 import functools
 import select
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 import anyio
@@ -29,7 +29,57 @@ _MOST_CHARACTERS = 20_000
 """What is shown of a result."""
 _MOST_BYTES = 64 << 20
 """What is read of a result, which may have more rows than are shown, before it is refused."""
-_SCHEMAS = "nspname !~ '^pg_' AND nspname <> 'information_schema'"
+_LIST_SCHEMAS = """
+SELECT nspname AS schema, pg_get_userbyid(nspowner) AS owner FROM pg_namespace
+WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' ORDER BY 1
+"""
+_LIST_RELATIONS = """
+SELECT relname AS name, pg_get_userbyid(relowner) AS owner FROM pg_class c
+JOIN pg_namespace n ON n.oid = relnamespace
+WHERE nspname = $1 AND strpos($2, relkind::text) > 0 ORDER BY 1
+"""
+_LIST_FUNCTIONS = """
+SELECT proname AS name, pg_get_function_arguments(p.oid) AS arguments,
+  pg_get_function_result(p.oid) AS result
+FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace WHERE nspname = $1 ORDER BY 1, 2
+"""
+_FUNCTION = """
+SELECT pg_get_functiondef(p.oid) AS definition
+FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace
+WHERE nspname = $1 AND proname = $2 AND prokind IN ('f', 'p')
+"""
+_FOUND = """
+WITH found AS (
+  SELECT c.* FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+  WHERE nspname = $1 AND relname = $2
+)
+"""
+_PARTS = [
+    (part, _FOUND + query)
+    for part, query in {
+        "columns": """
+        SELECT attname AS name, format_type(atttypid, atttypmod) AS type,
+          attnotnull AS not_null, pg_get_expr(adbin, adrelid) AS default
+        FROM found JOIN pg_attribute ON attrelid = found.oid
+        LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+        WHERE attnum > 0 AND NOT attisdropped ORDER BY attnum""",
+        "constraints": """
+        SELECT conname AS name, pg_get_constraintdef(c.oid) AS definition
+        FROM found JOIN pg_constraint c ON conrelid = found.oid ORDER BY 1""",
+        "indexes": """
+        SELECT pg_get_indexdef(indexrelid) AS definition
+        FROM found JOIN pg_index ON indrelid = found.oid ORDER BY 1""",
+        "triggers": """
+        SELECT pg_get_triggerdef(t.oid) AS definition
+        FROM found JOIN pg_trigger t ON tgrelid = found.oid AND NOT tgisinternal ORDER BY 1""",
+        "policies": """
+        SELECT polname AS name, pg_get_expr(polqual, polrelid) AS using,
+          pg_get_expr(polwithcheck, polrelid) AS with_check
+        FROM found JOIN pg_policy ON polrelid = found.oid ORDER BY 1""",
+        "view": """
+        SELECT pg_get_viewdef(oid) AS definition FROM found WHERE relkind IN ('v', 'm')""",
+    }.items()
+]
 _KINDS = {"table": "rp", "view": "vm", "sequence": "S"}
 
 Kind = Literal["table", "view", "sequence", "function"]
@@ -50,63 +100,25 @@ class Database:
 
     def list_schemas(self) -> str:
         """List the schemas."""
-        return self._shown(
-            f"SELECT nspname AS schema, pg_get_userbyid(nspowner) AS owner "
-            f"FROM pg_namespace WHERE {_SCHEMAS} ORDER BY 1"
-        )
+        return self._shown(_LIST_SCHEMAS)
 
     def list_objects(self, schema_name: SchemaName, object_type: Kind = "table") -> str:
         """List the tables, views, sequences or functions of a schema."""
-        schema = _literal(schema_name)
         if object_type == "function":
-            return self._shown(
-                f"SELECT proname AS name, pg_get_function_arguments(p.oid) AS arguments, "
-                f"pg_get_function_result(p.oid) AS result FROM pg_proc p "
-                f"JOIN pg_namespace n ON n.oid = pronamespace WHERE nspname = {schema} ORDER BY 1, 2"
-            )
-        return self._shown(
-            f"SELECT relname AS name, pg_get_userbyid(relowner) AS owner FROM pg_class c "
-            f"JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = {schema} "
-            f"AND relkind::text = ANY (string_to_array({_literal(','.join(_KINDS[object_type]))}, ',')) "
-            f"ORDER BY 1"
-        )
+            return self._shown(_LIST_FUNCTIONS, schema_name)
+        return self._shown(_LIST_RELATIONS, schema_name, _KINDS[object_type])
 
     def get_object_details(
         self, schema_name: SchemaName, object_name: str, object_type: Kind = "table"
     ) -> str:
         """Show columns, constraints, indexes, triggers and policies of a table, or a definition."""
-        name, schema = _literal(object_name), _literal(schema_name)
         if object_type == "function":
-            return self._shown(
-                f"SELECT pg_get_functiondef(p.oid) AS definition FROM pg_proc p "
-                f"JOIN pg_namespace n ON n.oid = pronamespace "
-                f"WHERE nspname = {schema} AND proname = {name} AND prokind IN ('f', 'p')"
-            )
-        found = (
-            f"(SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace "
-            f"WHERE nspname = {schema} AND relname = {name})"
-        )
-        parts = {
-            "columns": f"SELECT attname AS name, format_type(atttypid, atttypmod) AS type, "
-            f"attnotnull AS not_null, pg_get_expr(adbin, adrelid) AS default FROM pg_attribute "
-            f"LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum "
-            f"WHERE attrelid = {found} AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
-            "constraints": f"SELECT conname AS name, pg_get_constraintdef(oid) AS definition "
-            f"FROM pg_constraint WHERE conrelid = {found} ORDER BY 1",
-            "indexes": f"SELECT pg_get_indexdef(indexrelid) AS definition FROM pg_index "
-            f"WHERE indrelid = {found} ORDER BY 1",
-            "triggers": f"SELECT pg_get_triggerdef(oid) AS definition FROM pg_trigger "
-            f"WHERE tgrelid = {found} AND NOT tgisinternal ORDER BY 1",
-            "policies": f"SELECT polname AS name, pg_get_expr(polqual, polrelid) AS using, "
-            f"pg_get_expr(polwithcheck, polrelid) AS with_check FROM pg_policy "
-            f"WHERE polrelid = {found} ORDER BY 1",
-            "view": f"SELECT pg_get_viewdef(oid) AS definition FROM pg_class "
-            f"WHERE oid = {found} AND relkind IN ('v', 'm')",
-        }
-        shown = {part: self._shown(query) for part, query in parts.items()}
-        if shown["columns"] == _NOTHING:
+            return self._shown(_FUNCTION, schema_name, object_name)
+        parts = {part: self._shown(query, schema_name, object_name) for part, query in _PARTS}
+        shown = [f"{part}:\n{text}" for part, text in parts.items() if text != _NOTHING]
+        if not shown:
             raise ToolError(f"There is no {object_name!r} in the schema {schema_name!r}.")
-        return "\n\n".join(f"{part}:\n{text}" for part, text in shown.items() if text != _NOTHING)
+        return "\n\n".join(shown)
 
     def execute_sql(self, sql: Statement) -> str:
         """Run SQL and show the rows of each statement; what it changes is committed.
@@ -125,18 +137,21 @@ class Database:
         options = "ANALYZE, BUFFERS" if analyze else "COSTS"
         return self._shown(f"BEGIN; EXPLAIN ({options}) {sql}\n; ROLLBACK")
 
-    def _shown(self, sql: str) -> str:
+    def _shown(self, sql: str, *parameters: str) -> str:
+        if "\0" in sql or any("\0" in one for one in parameters):
+            raise ToolError("SQL has no zero characters.")
         try:
-            with psycopg.connect(self._conninfo, autocommit=True) as connection:
-                with self._limited(connection) as is_late:
-                    try:
-                        return _results(connection.pgconn, sql)
-                    except (psycopg.Error, ToolError):
-                        if is_late():
-                            raise ToolError(
-                                f"This took over {self._seconds:g} s and was ended."
-                            ) from None
-                        raise
+            with (
+                psycopg.connect(self._conninfo, autocommit=True) as connection,
+                self._limited(connection) as is_late,
+            ):
+                try:
+                    return _results(connection.pgconn, sql, parameters)
+                except (psycopg.Error, ToolError):
+                    if is_late():
+                        message = f"This took over {self._seconds:g} s and was ended."
+                        raise ToolError(message) from None
+                    raise
         except psycopg.Error as error:
             raise ToolError(str(error).strip()) from None
 
@@ -167,55 +182,56 @@ class _Limit:
 
 
 _NOTHING = "No rows."
+_COPIES = {pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT, pq.ExecStatus.COPY_BOTH}
+_ROWS = {pq.ExecStatus.SINGLE_TUPLE, pq.ExecStatus.TUPLES_OK}
 
 
-def _literal(text: str) -> str:
-    if "\0" in text:
-        raise ToolError("A name has no zero characters.")
-    return "'" + text.replace("'", "''") + "'" if "\\" not in text else _escaped(text)
-
-
-def _escaped(text: str) -> str:
-    return "E'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
-
-
-def _results(connection: pq.abc.PGconn, sql: str) -> str:
-    """Run statements, and show the rows of each; they are read one at a time.
+def _results(connection: pq.abc.PGconn, sql: str, parameters: Sequence[str]) -> str:
+    """Run statements, and show the rows of each.
 
     Raises:
         ToolError: One fails, or returns too much.
     """
+    table, size, shown, errors = _Table(), 0, list[str](), list[str]()
+    for result in _received(connection, sql, parameters):
+        if result.status in _COPIES:
+            raise ToolError("COPY FROM STDIN and TO STDOUT are not possible here.")
+        if result.status == pq.ExecStatus.FATAL_ERROR:
+            errors.append(result.error_message.decode(errors="replace").strip())
+        elif result.status in _ROWS:
+            size += table.add(result)
+            if size > _MOST_BYTES:
+                raise ToolError("The result is too large; ask for less, for example with LIMIT.")
+            if result.status == pq.ExecStatus.TUPLES_OK:
+                shown.append(table.text())
+                table = _Table()
+        else:
+            shown.append((result.command_status or b"").decode())
+    if errors:
+        raise ToolError(errors[0])
+    return _cut("\n\n".join(filter(None, shown)) or "Nothing was run.")
+
+
+def _received(
+    connection: pq.abc.PGconn, sql: str, parameters: Sequence[str]
+) -> Iterator[pq.abc.PGresult]:
+    """Send statements and yield the results, of which each has at most one row."""
     try:
-        connection.send_query(sql.encode())
+        if parameters:
+            connection.send_query_params(sql.encode(), [one.encode() for one in parameters])
+        else:
+            connection.send_query(sql.encode())
     except UnicodeEncodeError:
         raise ToolError("The SQL is not valid Unicode.") from None
     connection.set_single_row_mode()
-    table, size, shown = _Table(), 0, list[str]()
-    error = ""
     while True:
         while connection.is_busy():
             select.select([connection.socket], [], [], 1.0)
             connection.consume_input()
         result = connection.get_result()
         if result is None:
-            break
-        status = result.status
-        if status in {pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT, pq.ExecStatus.COPY_BOTH}:
-            raise ToolError("COPY FROM STDIN and TO STDOUT are not possible here.")
-        if status == pq.ExecStatus.FATAL_ERROR:
-            error = error or result.error_message.decode(errors="replace").strip()
-        elif status in {pq.ExecStatus.SINGLE_TUPLE, pq.ExecStatus.TUPLES_OK}:
-            size += table.add(result)
-            if size > _MOST_BYTES:
-                raise ToolError("The result is too large; ask for less, for example with LIMIT.")
-            if status == pq.ExecStatus.TUPLES_OK:
-                shown.append(table.text())
-                table = _Table()
-        elif said := (result.command_status or b"").decode():
-            shown.append(said)
-    if error:
-        raise ToolError(error)
-    return _cut("\n\n".join(shown) or "Nothing was run.")
+            return
+        yield result
 
 
 class _Table:

@@ -8,12 +8,12 @@ import contextlib
 import glob
 import itertools
 import os
+import pwd
 import secrets
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import weakref
 from collections.abc import Callable, Hashable
@@ -26,10 +26,24 @@ from psycopg import sql
 from gem_core.errors import GemError
 from gem_core.lifetimes import Lifetime, Lock
 
-__all__ = ["Cluster", "Template", "find_binaries", "shared_cluster"]
+__all__ = [
+    "Cluster",
+    "ClusterError",
+    "Template",
+    "callables",
+    "drop",
+    "find_binaries",
+    "shared_cluster",
+]
 
 _START_SECONDS = 60.0
 _RUN = Path(__file__).with_name("run_cluster.py")
+_ROLES = (
+    "CREATE ROLE app NOLOGIN",
+    "CREATE ROLE postgres SUPERUSER LOGIN PASSWORD {}",
+    "CREATE ROLE dumper LOGIN BYPASSRLS IN ROLE pg_read_all_data PASSWORD {}",
+    "REVOKE ALL ON DATABASE postgres FROM PUBLIC",
+)
 _PROGRAMS = "initdb", "postgres", "psql", "pg_dump", "pg_restore"
 
 
@@ -85,7 +99,7 @@ class Cluster:
             self, _end, self._folder, self._processes, what="PostgreSQL cluster"
         )
         self._templates: dict[Hashable, Template] = {}
-        self._loading: dict[Hashable, threading.Lock] = {}
+        self._loading: dict[Hashable, Lock] = {}
         self._names = itertools.count(1)
 
     @property
@@ -105,9 +119,7 @@ class Cluster:
             ClusterError: The cluster does not start.
         """
         self.start()
-        return psycopg.connect(
-            host=self.host, dbname=database, user=user, password=self.password, autocommit=True
-        )
+        return self._connected(database, user)
 
     def start(self) -> None:
         """Start the cluster, unless it runs.
@@ -139,31 +151,26 @@ class Cluster:
 
     def _make_roles(self, process: "subprocess.Popen[bytes]") -> None:
         until = time.monotonic() + _START_SECONDS
-        while True:
-            try:
-                with psycopg.connect(
-                    host=self.host,
-                    dbname="postgres",
-                    user="gem",
-                    password=self.password,
-                    autocommit=True,
-                ) as admin:
-                    password = sql.Literal(self.password)
-                    for statement in (
-                        "CREATE ROLE app NOLOGIN",
-                        "CREATE ROLE postgres SUPERUSER LOGIN PASSWORD {}",
-                        "CREATE ROLE dumper LOGIN BYPASSRLS IN ROLE pg_read_all_data PASSWORD {}",
-                        "REVOKE ALL ON DATABASE postgres FROM PUBLIC",
-                    ):
-                        admin.execute(sql.SQL(statement).format(password))
-                return
-            except psycopg.OperationalError:
-                if process.poll() is not None or time.monotonic() > until:
-                    assert process.stderr is not None  # noqa: S101 - a pipe
-                    process.kill()
-                    said = process.stderr.read().decode(errors="replace").strip()
-                    raise ClusterError(f"PostgreSQL does not start: {said or 'it hangs'}") from None
-                time.sleep(0.02)
+        while (admin := self._reached()) is None:
+            if process.poll() is not None or time.monotonic() > until:
+                assert process.stderr is not None  # noqa: S101 - a pipe
+                process.kill()
+                said = process.stderr.read().decode(errors="replace").strip()
+                raise ClusterError(f"PostgreSQL does not start: {said or 'it hangs'}")
+            time.sleep(0.02)
+        with admin:
+            for statement in _ROLES:
+                admin.execute(sql.SQL(statement).format(sql.Literal(self.password)))
+
+    def _reached(self) -> psycopg.Connection[Any] | None:
+        with contextlib.suppress(psycopg.OperationalError):
+            return self._connected("postgres", "gem")
+        return None
+
+    def _connected(self, database: str, user: str) -> psycopg.Connection[Any]:
+        return psycopg.connect(
+            host=self.host, dbname=database, user=user, password=self.password, autocommit=True
+        )
 
     def template(self, key: Hashable, load: Callable[[str], None]) -> Template:
         """Return the template of an initial state, which is loaded once.
@@ -172,7 +179,7 @@ class Cluster:
             key: The state.
             load: Fills the database of the name that it is given, as ``postgres``.
         """
-        with self._loading.setdefault(key, threading.Lock()):
+        with self._loading.setdefault(key, Lock()):
             if key not in self._templates:
                 name = f"template_{self.number()}"
                 with self.connect() as admin:
@@ -256,8 +263,6 @@ def _environment() -> dict[str, str]:
 
 
 def _unprivileged() -> str:
-    import pwd
-
     for name in ("postgres", "nobody"):
         with contextlib.suppress(KeyError):
             pwd.getpwnam(name)

@@ -2,7 +2,6 @@
 
 import contextlib
 import copy
-import importlib.util
 import json
 import os
 import secrets
@@ -11,16 +10,23 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
+from urllib.parse import quote
+
+import psycopg
 
 from gem_core.errors import DataError
 from gem_core.lifetimes import Lifetime
+from gem_tools.mcpmark.services.cluster import (
+    Cluster,
+    ClusterError,
+    Template,
+    callables,
+    drop,
+    find_binaries,
+    shared_cluster,
+)
 from gem_tools.mcpmark.services.service import Service
-
-if TYPE_CHECKING:
-    import psycopg
-
-    from gem_tools.mcpmark.services.cluster import Cluster, Template
 
 __all__ = ["PostgresService"]
 
@@ -60,10 +66,8 @@ class PostgresService(Service):
     }
 
     def __init__(self, environments: Path | None) -> None:
-        from gem_tools.mcpmark.services.cluster import shared_cluster
-
         super().__init__(environments)
-        self._cluster: Cluster = shared_cluster()
+        self._cluster = shared_cluster()
         number = self._cluster.number()
         self._database, self._checked = f"agent_{number}", f"check_{number}"
         self._password = secrets.token_hex(16)
@@ -78,10 +82,6 @@ class PostgresService(Service):
 
     @classmethod
     def missing(cls) -> str:
-        if importlib.util.find_spec("psycopg") is None:
-            return "Tasks in PostgreSQL need psycopg. Run: pip install 'gem-tools[postgres]'"
-        from gem_tools.mcpmark.services.cluster import find_binaries
-
         if find_binaries() is None:
             return "Tasks in PostgreSQL need its programs. Run: apt-get install postgresql"
         return ""
@@ -93,24 +93,12 @@ class PostgresService(Service):
             "database": self._database,
             "user": self._database,
             "password": self._password,
-            "url": self._url,
+            "url": self.variables["DATABASE_URL"],
         }
-
-    @property
-    def _url(self) -> str:
-        host = self._cluster.host.replace("/", "%2F")
-        return f"postgresql://{self._database}:{self._password}@/{self._database}?host={host}"
 
     @property
     def variables(self) -> Mapping[str, str]:
-        return {
-            "POSTGRES_HOST": self._cluster.host,
-            "POSTGRES_PORT": "5432",
-            "POSTGRES_DATABASE": self._database,
-            "POSTGRES_USERNAME": self._database,
-            "POSTGRES_PASSWORD": self._password,
-            "DATABASE_URL": self._url,
-        }
+        return _variables(self._cluster, self._database, self._database, self._password)
 
     def refusal(self, row: Mapping[str, Any]) -> str:
         for name in ("verify.py", "description.md"):
@@ -145,14 +133,12 @@ class PostgresService(Service):
         self._template = self._template_of(row)
         self._replace(self._template.database)
 
-    def _template_of(self, row: Mapping[str, Any]) -> "Template":
+    def _template_of(self, row: Mapping[str, Any]) -> Template:
         state = self.state_of(row)
         prepares = Path(row["folder"]) / _PREPARES
         key = (state, prepares if prepares.is_file() else None)
 
         def load(database: str) -> None:
-            from gem_tools.mcpmark.services.cluster import ClusterError
-
             try:
                 if state is not None:
                     self._load(state, database)
@@ -179,13 +165,7 @@ class PostgresService(Service):
             self._cluster.run("psql", *options, who=loader)
 
     def _prepare(self, program: Path, database: str) -> None:
-        variables = {
-            **self.variables,
-            "POSTGRES_DATABASE": database,
-            "POSTGRES_USERNAME": "postgres",
-            "POSTGRES_PASSWORD": self._cluster.password,
-        }
-        del variables["DATABASE_URL"]
+        variables = _variables(self._cluster, database, "postgres", self._cluster.password)
         try:
             done = subprocess.run(  # noqa: S603 - trusted
                 [sys.executable, str(program)],
@@ -204,8 +184,6 @@ class PostgresService(Service):
 
     def _replace(self, template: str) -> None:
         """Make the agent's database a copy of another."""
-        from gem_tools.mcpmark.services.cluster import drop
-
         admin = self._admin
         drop(admin, self._database)
         # The agent may have changed its role.
@@ -221,7 +199,7 @@ class PostgresService(Service):
         admin.execute(text.encode())
 
     @property
-    def _admin(self) -> "psycopg.Connection[Any]":
+    def _admin(self) -> psycopg.Connection[Any]:
         """This environment's connection as the cluster's administrator."""
         self._lifetime.check()
         if not self._admins:
@@ -255,22 +233,21 @@ class PostgresService(Service):
 
     @contextlib.contextmanager
     def copy_for_verification(self) -> Iterator[Self]:
-        from gem_tools.mcpmark.services.cluster import drop
-
-        twin = copy.copy(self)
-        twin._objection = self._too_large()
-        if twin._objection:
-            yield twin
+        if objection := self._too_large():
+            yield self._twin(self._database, objection)
             return
-        admin = self._admin
-        drop(admin, self._checked)
+        drop(self._admin, self._checked)
         with self._still():
             self._copy(self._database, self._checked)
-        twin._database = self._checked
         try:
-            yield twin
+            yield self._twin(self._checked)
         finally:
-            drop(admin, self._checked)
+            drop(self._admin, self._checked)
+
+    def _twin(self, database: str, objection: str = "") -> Self:
+        twin = copy.copy(self)
+        vars(twin).update(_database=database, _objection=objection)
+        return twin
 
     def _too_large(self) -> str:
         assert self._template is not None  # noqa: S101 - an episode has begun
@@ -285,8 +262,6 @@ class PostgresService(Service):
     def objection(self) -> str:
         if self._objection:
             return self._objection
-        from gem_tools.mcpmark.services.cluster import callables
-
         assert self._template is not None  # noqa: S101 - an episode has begun
         with self._cluster.connect(self._database) as inside:
             found = sorted(callables(inside) - self._template.callables)
@@ -337,11 +312,20 @@ class PostgresService(Service):
         self._lifetime.end()
 
 
-def _end(cluster: "Cluster", admins: "list[psycopg.Connection[Any]]", database: str) -> None:
-    import psycopg
+def _variables(cluster: Cluster, database: str, user: str, password: str) -> dict[str, str]:
+    """Return the variables of a program: the benchmark's, and libpq's."""
+    values = {"HOST": cluster.host, "PORT": "5432", "DATABASE": database, "PASSWORD": password}
+    place = quote(cluster.host, safe="")
+    return {
+        **{f"POSTGRES_{name}": value for name, value in values.items()},
+        **{f"PG{name}": value for name, value in values.items()},
+        "POSTGRES_USERNAME": user,
+        "PGUSER": user,
+        "DATABASE_URL": f"postgresql://{user}:{password}@/{database}?host={place}",
+    }
 
-    from gem_tools.mcpmark.services.cluster import drop
 
+def _end(_cluster: Cluster, admins: list[psycopg.Connection[Any]], database: str) -> None:
     checked = database.replace("agent", "check")
     for admin in admins:
         with contextlib.suppress(psycopg.Error):

@@ -63,15 +63,19 @@ def main(folder: str, binaries: str, user: str) -> int:
         as_user = {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
     server = None
     try:
-        password = sys.stdin.buffer.raw.readline().strip()
+        with open(0, "rb", buffering=0, closefd=False) as given_by_owner:
+            password = given_by_owner.readline().strip()
         with open(f"{folder}/log", "wb") as log:  # noqa: PTH123 - pathlib is slow to import
             given: dict[str, Any] = {"cwd": folder, "stdout": log, "stderr": log, **as_user}
             _initialize(folder, binaries, password, given)
             command = [f"{binaries}/postgres", "-D", f"{folder}/data", "-k", folder]
             for name, value in _SETTINGS.items():
                 command += ["-c", f"{name}={value}"]
-            server = subprocess.Popen(  # noqa: S603 - one thread, and PostgreSQL's
-                command, stdin=subprocess.DEVNULL, preexec_fn=_limit, **given
+            server = subprocess.Popen(  # noqa: S603 - PostgreSQL's
+                command,
+                stdin=subprocess.DEVNULL,
+                preexec_fn=_limit,  # noqa: PLW1509 - one thread
+                **given,
             )
         _wait(server, owner)
         if server.poll() is None:
