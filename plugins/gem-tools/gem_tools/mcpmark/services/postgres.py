@@ -53,6 +53,7 @@ class PostgresService(Service):
     ``prepare_environment.py`` of the task runs, if there is one. Both are trusted.
     """
 
+    name = "postgres"
     servers: ClassVar[Mapping[str, Any]] = {
         "postgres": {
             "server": "gem_tools.mcp.postgres_server:postgres_server",

@@ -13,7 +13,7 @@ def require(condition: bool, message: str) -> None:
 
 def check(database: psycopg.Connection) -> None:
     """Raise an exception if the task was not done."""
-    count = database.execute("SELECT count(*) FROM balance_audit").fetchone()[0]
+    ((count,),) = database.execute("SELECT count(*) FROM balance_audit").fetchall()
     require(count == 0, f"balance_audit has {count} rows before anything has changed.")
     database.execute("INSERT INTO accounts VALUES (9001, 1, 'north', 10)")
     database.execute("UPDATE accounts SET balance = 25 WHERE id = 9001")

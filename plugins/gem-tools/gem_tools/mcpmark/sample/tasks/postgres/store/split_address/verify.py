@@ -21,15 +21,15 @@ EXPECTED = [
 
 def check(database: psycopg.Connection) -> None:
     """Raise an exception if the task was not done."""
-    columns = database.execute(
+    ((columns,),) = database.execute(
         "SELECT string_agg(attname, ' ' ORDER BY attnum) FROM pg_attribute "
         "WHERE attrelid = 'customers'::regclass AND attnum > 0 AND NOT attisdropped"
-    ).fetchone()[0]
+    ).fetchall()
     require(columns == "id name joined_on", f"customers has the columns {columns}.")
-    count = database.execute(
+    ((count,),) = database.execute(
         "SELECT count(*) FROM customers JOIN addresses ON customer_id = id "
         "WHERE name = 'Customer ' || id"
-    ).fetchone()[0]
+    ).fetchall()
     require(count == 60, f"{count} of 60 customers have an address.")
     rows = database.execute(
         "SELECT customer_id, street, town, postal_code FROM addresses "

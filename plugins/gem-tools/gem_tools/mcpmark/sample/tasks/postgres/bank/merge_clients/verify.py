@@ -17,9 +17,9 @@ def check(database: psycopg.Connection) -> None:
     expected = [(n, f"Client {n}", f"client{n}@example.org") for n in range(1, 41)]
     require(rows == expected, f"clients has {len(rows)} rows, or other values.")
     owners = {n: n * 7 % 48 + 1 for n in range(1, 91)}
-    expected = [(n, c if c <= 40 else (c - 40) * 3) for n, c in owners.items()]
+    merged = [(n, c if c <= 40 else (c - 40) * 3) for n, c in owners.items()]
     rows = database.execute("SELECT id, client_id FROM accounts ORDER BY id").fetchall()
-    require(rows == expected, "An account has another client.")
+    require(rows == merged, "An account has another client.")
     for email in ("client5@example.org", " CLIENT5@example.ORG "):
         try:
             database.execute("INSERT INTO clients VALUES (9001, 'Client 5', %s)", [email])

@@ -22,9 +22,9 @@ QUERY = "SELECT category, pieces::text, share::text FROM category_sales ORDER BY
 
 def check(database: psycopg.Connection) -> None:
     """Raise an exception if the task was not done."""
-    kind = database.execute(
+    ((kind,),) = database.execute(
         "SELECT relkind FROM pg_class WHERE oid = 'category_sales'::regclass"
-    ).fetchone()[0]
+    ).fetchall()
     require(kind in {"m", b"m"}, "category_sales is not a materialized view.")
     rows = database.execute(QUERY).fetchall()
     require(rows == EXPECTED, f"category_sales has {rows}.")

@@ -21,7 +21,7 @@ def check(database: psycopg.Connection) -> None:
     """Raise an exception if the task was not done."""
     before = balances(database)
     require((len(before), sum(before.values())) == (90, 91515.0), "The balances have changed.")
-    number = database.execute("SELECT transfer(1, 2, 100.5)").fetchone()[0]
+    ((number,),) = database.execute("SELECT transfer(1, 2, 100.5)").fetchall()
     require(number == 301, f"The first transfer is number {number}.")
     after = balances(database)
     expected = {**before, 1: before[1] - 100.5, 2: before[2] + 100.5}
@@ -35,7 +35,7 @@ def check(database: psycopg.Connection) -> None:
             require(balances(database) == after, f"transfer({call}) changed balances.")
             continue
         raise AssertionError(f"transfer({call}) succeeded.")
-    count = database.execute("SELECT count(*) FROM transfers").fetchone()[0]
+    ((count,),) = database.execute("SELECT count(*) FROM transfers").fetchall()
     require(count == 301, f"There are {count} transfers.")
     require(database.execute("SELECT transfer(2, 1, 1)").fetchone() == (302,), "No number 302.")
 

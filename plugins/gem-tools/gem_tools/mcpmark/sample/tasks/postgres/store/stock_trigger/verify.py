@@ -13,12 +13,13 @@ def require(condition: bool, message: str) -> None:
 
 def stock(database: psycopg.Connection) -> int:
     """Return the stock of the first product."""
-    return database.execute("SELECT stock FROM products WHERE id = 1").fetchone()[0]
+    ((pieces,),) = database.execute("SELECT stock FROM products WHERE id = 1").fetchall()
+    return int(pieces)
 
 
 def check(database: psycopg.Connection) -> None:
     """Raise an exception if the task was not done."""
-    total = database.execute("SELECT sum(stock) FROM products").fetchone()[0]
+    ((total,),) = database.execute("SELECT sum(stock) FROM products").fetchall()
     require(total == 290, f"The stock of all products is {total}.")
     database.execute("INSERT INTO orders VALUES (9001, 1, '2024-12-30', 'paid')")
     before = stock(database)
