@@ -79,7 +79,9 @@ class MCPMarkEnv(TaskEnv):
     ) -> None:
         if not verify_timeout > 0:
             raise ConfigError(f"verify_timeout must be more than 0; got {verify_timeout!r}.")
-        self._environments = None if environments is None else folder_of(environments)
+        self._environments = (
+            None if environments is None else folder_of(environments, must_exist=False)
+        )
         self._context = context
         self._service_id = service
         self._verify_timeout = verify_timeout
@@ -89,7 +91,7 @@ class MCPMarkEnv(TaskEnv):
         try:
             _check_rows(own, rows)
             super().__init__(
-                columns={"name": str, "category": str, "folder": str},
+                columns={"name": str, "category": str, "folder": str, "service": str},
                 data=rows,
                 shuffle=shuffle,
                 shard=shard,
@@ -261,7 +263,10 @@ def _check_rows(service: Service, rows: Sequence[Mapping[str, Any]]) -> None:
     """
     problems = dict[str, None]()
     for row in rows:
-        if refusal := service.refusal(row):
+        needed = row["service"].split()
+        if service.name and needed and service.name not in needed:
+            problems[f"{row['name']}: it needs service={needed[0]!r}, not {service.name!r}"] = None
+        elif refusal := service.refusal(row):
             problems[f"{row['name']}: {refusal}"] = None
         else:
             try:

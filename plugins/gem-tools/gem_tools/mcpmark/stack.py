@@ -5,19 +5,22 @@ configuration stands for its path. A fork of the environment has its own, and se
 """
 
 import json
+import os
 from collections.abc import Mapping
 from typing import Any, Self
 
 from gem_core.agent import BaseAgent
 from gem_core.env import Env
+from gem_core.errors import ConfigError, DataError
 from gem_core.factory import make_call_format
 from gem_core.observation import Action, Info, Observation
 from gem_core.signatures import passes_options_to
 from gem_core.wrappers import ToolWrapper
 from gem_tools.mcp import MCPTool
 from gem_tools.mcpmark.env import MCPMarkEnv
+from gem_tools.mcpmark.taskset import find_tasks, folder_of
 
-__all__ = ["MCPMarkOracle", "TaskTools", "mcpmark"]
+__all__ = ["MCPMarkOracle", "TaskTools", "benchmark", "mcpmark"]
 
 
 class TaskTools(ToolWrapper):
@@ -96,6 +99,64 @@ def mcpmark(
     """
     tool_use = {"max_tool_uses": max_tool_uses, "call_format": make_call_format(call_format)}
     return TaskTools(MCPMarkEnv(**task_options), servers=servers, tool=tool, tool_use=tool_use)
+
+
+@passes_options_to(mcpmark, without={"tasks"})
+def benchmark(
+    *,
+    data: str | os.PathLike[str],
+    service: str = "filesystem",
+    suite: str = "standard",
+    environments: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> Env:
+    """Make the tasks of a service from a checkout of the MCPMark benchmark, with their tools.
+
+    Args:
+        data: Folder of the checkout: ``tasks/SERVICE/SUITE/CATEGORY/TASK``.
+        service: The service of the tasks.
+        suite: ``standard``, ``easy``, or ``all``.
+        environments: Folder of the initial states, which are not in the repository: ``CATEGORY``
+            for ``filesystem``, ``CATEGORY.backup`` or ``CATEGORY.sql`` for ``postgres``. None for
+            where the benchmark itself puts them: ``test_environments`` and ``postgres_state`` of
+            the checkout.
+        options: Options of ``mcpmark``.
+
+    Raises:
+        DataError: There are no such tasks; the service cannot do some; or initial states are
+            missing.
+        ConfigError: The service needs what is not to be had here.
+        UnknownIdError: There is no such service.
+    """
+    root = folder_of(data)
+    if not (root / "tasks").is_dir():
+        raise DataError(f"{str(root)!r} is not a checkout of MCPMark: it has no folder 'tasks'.")
+    folder = root / "tasks" / service
+    if suite != "all":
+        folder /= suite
+    if not folder.is_dir():
+        raise DataError(f"There is no folder {str(folder)!r} of tasks.")
+    if service in _ELSEWHERE:
+        names = [task["name"] for task in find_tasks(folder, options.get("select", "all"))]
+        raise ConfigError(
+            f"The {len(names)} tasks of {service!r} cannot be done here, as they need "
+            f"{_ELSEWHERE[service]}: {', '.join(names)}."
+        )
+    if environments is None and service in _STATES:
+        environments = root / _STATES[service]
+    return mcpmark(tasks=folder, environments=environments, service=service, **options)
+
+
+_ELSEWHERE = {
+    "github": "organizations and keys of GitHub",
+    "insforge": "a server of InsForge",
+    "notion": "a workspace and keys of Notion",
+    "playwright_webarena": "the sites of WebArena, which are images of many gigabytes",
+    "supabase": "a server of Supabase",
+}
+"""What the services need that this package does not have."""
+_STATES = {"filesystem": "test_environments", "postgres": "postgres_state"}
+"""The folders of a checkout in which the benchmark keeps downloaded states."""
 
 
 class MCPMarkOracle(BaseAgent):

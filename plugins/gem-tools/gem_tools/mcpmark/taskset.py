@@ -1,8 +1,8 @@
 """Finds the tasks of a task set in the folder format of the MCPMark benchmark.
 
 A task is a folder with ``description.md``, the instruction; ``verify.py``, a program that exits
-with status 0 if the task was done; and ``meta.json``, of which ``category_id`` is read. The initial
-state of a task is the folder of its category among the environments.
+with status 0 if the task was done; and ``meta.json``, of which ``category_id`` and ``mcp``, the
+services, are read. The initial state of a task has the name of its category.
 """
 
 import functools
@@ -19,7 +19,7 @@ __all__ = ["find_tasks", "folder_of"]
 _PACKAGE = "package://"
 
 
-def folder_of(path: str | os.PathLike[str]) -> Path:
+def folder_of(path: str | os.PathLike[str], *, must_exist: bool = True) -> Path:
     """Return the folder of a path, or of ``package://package/folder``.
 
     Raises:
@@ -31,7 +31,7 @@ def folder_of(path: str | os.PathLike[str]) -> Path:
         folder = Path(str(files(package))) / rest
     else:
         folder = Path(text).expanduser().resolve()
-    if not folder.is_dir():
+    if must_exist and not folder.is_dir():
         raise DataError(f"There is no folder {text!r} of tasks or environments.")
     return folder
 
@@ -45,7 +45,8 @@ def find_tasks(root: Path, select: str) -> list[dict[str, Any]]:
         select: ``all``, or the beginning of names: ``category`` or ``category/task``.
 
     Returns:
-        Dicts with ``name``, ``category`` and ``folder``; the same list each time.
+        Dicts with ``name``, ``category``, ``folder`` and ``service``, which is empty if
+        ``meta.json`` names none; the same list each time.
 
     Raises:
         DataError: There are no tasks, or a ``meta.json`` cannot be read.
@@ -84,4 +85,5 @@ def _task(root: Path, folder: Path) -> dict[str, Any]:
         "name": name,
         "category": str(meta.get("category_id") or folder.parent.name),
         "folder": str(folder),
+        "service": " ".join(map(str, meta.get("mcp") or ())),
     }

@@ -18,6 +18,7 @@ class FilesystemService(Service):
     itself.
     """
 
+    name = "filesystem"
     servers: ClassVar[Mapping[str, Any]] = {
         "filesystem": {
             "server": "gem_tools.mcp.filesystem_server:filesystem_server",

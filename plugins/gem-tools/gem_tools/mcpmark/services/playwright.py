@@ -35,6 +35,7 @@ class PlaywrightService(Service):
     ``npx @playwright/mcp --isolated --proxy-server {proxy}``; its browser is in no snapshot.
     """
 
+    name = "playwright"
     servers: ClassVar[Mapping[str, Any]] = {
         "browser": {
             "server": "gem_tools.browser.server:browser_server",

@@ -28,6 +28,8 @@ class Service(abc.ABC):
         environments: Folder with the initial states of tasks; None if all start empty.
     """
 
+    name: ClassVar[str] = ""
+    """How ``mcp`` of ``meta.json`` names the service; other tasks are refused. Empty for any."""
     servers: ClassVar[Mapping[str, Any]] = {}
     """The agent's servers, like ``mcpServers`` of a configuration, with placeholders."""
     watched: ClassVar[tuple[str, ...]] = ()
