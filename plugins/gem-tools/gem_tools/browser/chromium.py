@@ -72,7 +72,7 @@ class Chromium:
             if self._browser is not None and self._browser.is_connected():
                 try:
                     return await self._browser.new_context(**options)
-                except PlaywrightError:  # it has just ended
+                except Exception:  # noqa: BLE001, S110 - it has ended, or its driver has
                     pass
             await self._end()
             return await (await self._start()).new_context(**options)

@@ -30,6 +30,8 @@ _QUIET_SECONDS = 0.02
 _REF = re.compile(r"e[0-9]+")
 _REF_IN_TREE = re.compile(r"\[ref=(\w+)\]")
 _MOST_TABS = 10
+_CLOSED = "has been closed"
+"""What Playwright says of a browser that is not there any more."""
 _windows: "WeakValueDictionary[str, Window]" = WeakValueDictionary()
 
 
@@ -112,7 +114,11 @@ class Window:
                 yield
             except TimeoutError:
                 raise ActionError("The page did not finish loading.") from None
-            except PlaywrightError as error:
+            except ActionError:
+                raise
+            except Exception as error:  # noqa: BLE001 - Playwright raises plain ones too
+                if not isinstance(error, PlaywrightError) or _CLOSED in str(error):
+                    self._gone(context)  # no event tells that its driver has ended
                 if self._context is not context:
                     raise ActionError(
                         "The browser crashed. It starts anew with the next call."
@@ -311,7 +317,7 @@ class Window:
         context = self._context
         self._forget()
         if context is not None:
-            with contextlib.suppress(PlaywrightError):  # it has crashed
+            with contextlib.suppress(Exception):  # it has crashed, or its driver has
                 await context.close()
 
 
