@@ -40,7 +40,7 @@ class MCPMarkEnv(TaskEnv):
     Args:
         tasks: Folder of the tasks, or ``package://package/folder``; see ``find_tasks``.
         environments: Folder with the initial state of each category; None if all start empty.
-        select: ``all``, a category, or ``category/task``.
+        select: ``all``, a category, or ``category/task``; several are separated by commas.
         context: Text after each instruction; ``{root}`` is replaced by the path of the folder, as
             are the other places of a service.
         service: Where the tasks take place: ``filesystem``, another id of ``gem-core list --kind
@@ -50,7 +50,8 @@ class MCPMarkEnv(TaskEnv):
         shard: ``"i/n"``, the part of the tasks to use; see ``TaskEnv``.
 
     Raises:
-        DataError: There are no tasks, or a folder or an initial state is missing.
+        DataError: There are no tasks; or some cannot be done here, which the message lists: the
+            service refuses them, or an initial state or a package is missing.
         ConfigError: No task is selected, or a parameter is out of range.
         NotInstalledError: What the service needs is not installed here.
     """
@@ -121,35 +122,15 @@ class MCPMarkEnv(TaskEnv):
 
         Raises:
             ConfigError: There is no task ``idx``.
-            DataError: The initial state of the task cannot be set up, or a module that its program
-                imports is missing.
+            DataError: The initial state of the task cannot be set up.
         """
         observation, info = super().start(idx=idx)
-        self._check_program()
         self._service.set_up(self.row)
         return observation, {**info, "task_name": self.row["name"]}
 
     @property
     def _program(self) -> Path:
         return Path(self.row["folder"]) / "verify.py"
-
-    def _check_program(self) -> None:
-        name = self.row["name"]
-        try:
-            missing = missing_modules(self._program)
-        except (SyntaxError, ValueError) as error:
-            raise DataError(
-                f"verify.py of the task {name!r} is not a Python program: {error}."
-            ) from error
-        if missing:
-            raise DataError(self._needs(missing))
-
-    def _needs(self, missing: Sequence[str]) -> str:
-        packages = " ".join(map(package_of, missing))
-        return (
-            f"verify.py of the task {self.row['name']!r} needs {', '.join(missing)}, which is not "
-            f"installed here: pip install {packages}."
-        )
 
     def question(self, row: dict[str, Any]) -> Observation:
         text = (Path(row["folder"]) / "description.md").read_text(encoding="utf-8").strip()
@@ -184,7 +165,7 @@ class MCPMarkEnv(TaskEnv):
         nothing leaves what an untouched copy has.
         """
         if verdict.missing_module in missing_modules(self._program, later=True):
-            raise GraderError(self._needs([verdict.missing_module]))
+            raise GraderError(_needs(self.row, "verify.py", [verdict.missing_module]))
         if not verdict.has_looked and self._untouched_verdict().problem == verdict.problem:
             raise GraderError(
                 f"verify.py of the task {self.row['name']!r} fails without an agent too: "
@@ -259,19 +240,49 @@ def _check_rows(service: Service, rows: Sequence[Mapping[str, Any]]) -> None:
     """Check that the service can do all tasks, before the first episode.
 
     Raises:
-        DataError: It cannot; the message lists the tasks that it refuses, and the missing states.
+        DataError: It cannot; the message lists the tasks that it refuses, the missing states, and
+            the packages that programs need.
     """
-    problems = dict[str, None]()
-    for row in rows:
-        needed = row["service"].split()
-        if service.name and needed and service.name not in needed:
-            problems[f"{row['name']}: it needs service={needed[0]!r}, not {service.name!r}"] = None
-        elif refusal := service.refusal(row):
-            problems[f"{row['name']}: {refusal}"] = None
-        else:
-            try:
-                service.state_of(row)
-            except DataError as error:
-                problems[str(error)] = None
+    problems = [problem for row in rows if (problem := _problem(service, row))]
+    if len(problems) > 1:
+        problems.append(
+            f"{len(problems)} of {len(rows)} tasks cannot be done; choose with select=."
+        )
     if problems:
         raise DataError("\n".join(problems))
+
+
+def _problem(service: Service, row: Mapping[str, Any]) -> str:
+    """Return why a task cannot be done; empty if it can."""
+    needed = row["service"].split()
+    if service.name and needed and service.name not in needed:
+        return f"The task {row['name']!r} needs service={needed[0]!r}, not {service.name!r}."
+    if refusal := service.refusal(row):
+        return f"The task {row['name']!r} cannot be done here: {refusal}"
+    try:
+        service.state_of(row)
+        for program in service.programs:
+            _check_program(row, program)
+    except DataError as error:
+        return str(error)
+    return ""
+
+
+def _check_program(row: Mapping[str, Any], program: str) -> None:
+    path = Path(row["folder"]) / program
+    try:
+        missing = missing_modules(path) if path.is_file() else []
+    except (SyntaxError, ValueError) as error:
+        raise DataError(
+            f"{program} of the task {row['name']!r} is not a Python program: {error}."
+        ) from error
+    if missing:
+        raise DataError(_needs(row, program, missing))
+
+
+def _needs(row: Mapping[str, Any], program: str, missing: Sequence[str]) -> str:
+    packages = " ".join(map(package_of, missing))
+    return (
+        f"{program} of the task {row['name']!r} needs {', '.join(missing)}, which is not installed "
+        f"here: pip install {packages}."
+    )

@@ -42,7 +42,8 @@ def find_tasks(root: Path, select: str) -> list[dict[str, Any]]:
 
     Args:
         root: The folder.
-        select: ``all``, or the beginning of names: ``category`` or ``category/task``.
+        select: ``all``, or beginnings of names: ``category`` or ``category/task``, several of which
+            are separated by commas.
 
     Returns:
         Dicts with ``name``, ``category``, ``folder`` and ``service``, which is empty if
@@ -62,16 +63,21 @@ def find_tasks(root: Path, select: str) -> list[dict[str, Any]]:
             f"There are no tasks under {str(root)!r}: a task is a folder with description.md and "
             f"verify.py."
         )
-    chosen = [
-        task for task in tasks if select == "all" or f"{task['name']}/".startswith(f"{select}/")
-    ]
-    if not chosen:
-        names = sorted({task["name"] for task in tasks} | {task["category"] for task in tasks})
-        raise ConfigError(
-            f"No task is called {select!r}.{near_names(select, names)} "
-            f"Ask for 'all', a category or a task."
-        )
-    return chosen
+    if select == "all":
+        return tasks
+    wanted = [one.strip() for one in select.split(",")]
+    for one in wanted:
+        if not any(_is_in(task, one) for task in tasks):
+            names = sorted({task["name"] for task in tasks} | {task["category"] for task in tasks})
+            raise ConfigError(
+                f"No task is called {one!r}.{near_names(one, names)} "
+                f"Ask for 'all', a category or a task."
+            )
+    return [task for task in tasks if any(_is_in(task, one) for one in wanted)]
+
+
+def _is_in(task: dict[str, Any], name: str) -> bool:
+    return f"{task['name']}/".startswith(f"{name}/")
 
 
 def _task(root: Path, folder: Path) -> dict[str, Any]:

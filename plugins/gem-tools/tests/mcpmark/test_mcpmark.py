@@ -323,9 +323,8 @@ def test_an_agent_cannot_make_its_own_failure_a_fault(tasks):
     ],
 )
 def test_a_module_that_a_program_needs_is_named_before_the_episode(tasks, program, message):
-    env = MCPMarkEnv(**tasks(needs=program))
-    with contextlib.closing(env), pytest.raises(DataError, match=message):
-        env.reset(seed=0)
+    with pytest.raises(DataError, match=message):
+        MCPMarkEnv(**tasks(needs=program))
 
 
 def test_modules_beside_a_program_are_found(tasks):

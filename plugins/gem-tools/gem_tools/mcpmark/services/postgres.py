@@ -66,6 +66,8 @@ class PostgresService(Service):
         }
     }
 
+    programs = ("verify.py", _PREPARES)
+
     def __init__(self, environments: Path | None) -> None:
         super().__init__(environments)
         self._cluster = shared_cluster()
@@ -108,8 +110,8 @@ class PostgresService(Service):
             for words in _ROLES:
                 if words in text:
                     return (
-                        f"{name} uses {words!r}, but roles are common to all databases of a "
-                        f"cluster, and an agent's role may not create any."
+                        f"{name} has {words!r}, but roles are common to all databases of a "
+                        f"cluster, and the agent's may create none."
                     )
         return ""
 
@@ -180,8 +182,8 @@ class PostgresService(Service):
         except subprocess.TimeoutExpired:
             raise DataError(f"{str(program)!r} took over {_PREPARE_SECONDS} s.") from None
         if done.returncode:
-            said = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-            raise DataError(f"{str(program)!r} fails: {said[:500]}")
+            said = " ".join(done.stderr.decode(errors="replace").split())
+            raise DataError(f"{str(program)!r} fails: {said[-500:]}")
 
     def _replace(self, template: str) -> None:
         """Make the agent's database a copy of another."""

@@ -32,6 +32,8 @@ class Service(abc.ABC):
     """How ``mcp`` of ``meta.json`` names the service; other tasks are refused. Empty for any."""
     servers: ClassVar[Mapping[str, Any]] = {}
     """The agent's servers, like ``mcpServers`` of a configuration, with placeholders."""
+    programs: ClassVar[tuple[str, ...]] = ("verify.py",)
+    """The programs of a task that are run, if they are there."""
     watched: ClassVar[tuple[str, ...]] = ()
     """Variables whose values are files or folders of the agent's work: a program that opens one,
     or what is in one, has looked at it."""
