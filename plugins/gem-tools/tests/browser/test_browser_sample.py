@@ -103,16 +103,12 @@ def test_a_crash_of_the_browser_is_a_fault_of_the_episode_alone(sample):
 
 
 def test_a_task_of_others_is_refused_with_the_reason(sample, tmp_path):
-    for name, meta in (("live", {}), ("arena", {"stateUrl": "https://host/web-arena-x"})):
-        folder = tmp_path / "web" / name
-        folder.mkdir(parents=True)
-        (folder / "description.md").write_text("Look.")
-        (folder / "verify.py").write_text("raise SystemExit(1)")
-        (folder / "meta.json").write_text(json.dumps({"category_id": "web", "meta_data": meta}))
-    with pytest.raises(DataError) as caught:
+    folder = tmp_path / "web/live"
+    folder.mkdir(parents=True)
+    (folder / "description.md").write_text("Look.")
+    (folder / "verify.py").write_text("raise SystemExit(1)")
+    with pytest.raises(DataError, match=r"'web/live' .*it takes place at web sites that are not"):
         MCPMarkEnv(tasks=tmp_path, service="playwright")
-    assert "web/live: it takes place at web sites of the internet" in str(caught.value)
-    assert "web/arena: it takes place at the sites of WebArena" in str(caught.value)
 
 
 @pytest.mark.parametrize("state", ["", "[]", '{"site": "shop"}', '{"site": "mall", "seed": 1}'])

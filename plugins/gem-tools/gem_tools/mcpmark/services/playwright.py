@@ -65,12 +65,9 @@ class PlaywrightService(Service):
     def refusal(self, row: Mapping[str, Any]) -> str:
         if (self._folder_of(row) / "site.json").is_file():
             return ""
-        meta = Path(row["folder"]) / "meta.json"
-        if meta.is_file() and "web-arena" in meta.read_text(encoding="utf-8"):
-            return "it takes place at the sites of WebArena, which are Docker images"
         return (
-            "it takes place at web sites of the internet; this service has only its own sites, "
-            "which environments/CATEGORY/site.json names"
+            "it takes place at web sites that are not here; environments/CATEGORY/site.json names "
+            "one of this service's own"
         )
 
     def state_of(self, row: Mapping[str, Any]) -> Path | None:
