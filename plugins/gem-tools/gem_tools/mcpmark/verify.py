@@ -169,10 +169,17 @@ def _run(
         late = f"The verification took over {timeout:g} s."
         return Verdict(False, late, late, has_looked)
     said = output.decode(errors="replace").strip()
-    last = said.rpartition("\n")[2]
-    is_defect = process.returncode and _TRACEBACK in said and not _OF_THE_WORK.match(last)
-    problem = last[-_SHOWN:] if is_defect else ""
+    error = _error_in(said)
+    is_defect = process.returncode and error and not _OF_THE_WORK.match(error)
+    problem = error[-_SHOWN:] if is_defect else ""
     return Verdict(process.returncode == 0, said[-_SHOWN:], problem, has_looked)
+
+
+def _error_in(said: str) -> str:
+    """Return the line with the exception that ended a program; empty if none did."""
+    _, found, trace = said.rpartition(_TRACEBACK)
+    lines = trace.split("\n")[1:] if found else []
+    return next((line for line in lines if line and not line[0].isspace()), "")
 
 
 def _kill(group: int) -> None:

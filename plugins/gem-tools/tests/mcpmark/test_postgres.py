@@ -1,6 +1,5 @@
 """Tasks in PostgreSQL: what an episode has, what an agent cannot do, and what is left."""
 
-import contextlib
 import json
 import os
 import signal
@@ -10,15 +9,17 @@ import threading
 import time
 from pathlib import Path
 
+import psycopg
 import pytest
+from mcp.server.mcpserver.exceptions import ToolError
 from needs import missing
-
-psycopg = pytest.importorskip("psycopg", reason="pip install 'gem-tools[postgres]'")
 
 import gem_core
 from gem_core.errors import DataError, NotInstalledError
+from gem_tasks.grader import GraderError
+from gem_tools.mcp.postgres_server import Database
 from gem_tools.mcpmark import MCPMarkOracle
-from gem_tools.mcpmark.services import cluster, postgres
+from gem_tools.mcpmark.services import postgres
 from gem_tools.mcpmark.services.postgres import PostgresService
 
 if problem := PostgresService.missing():
@@ -32,6 +33,7 @@ with psycopg.connect(autocommit=True) as database:
     found = database.execute({query!r}).fetchall()
 sys.exit(0 if found == {expected!r} else f"found {{found}}")
 """
+COUNTS = VERIFIES.format(query="SELECT count(*) FROM t", expected=[(1,)])
 
 
 def call(sql, name="execute_sql"):
@@ -57,10 +59,7 @@ def own(sample, tmp_path_factory):
     """Make an environment with a task of one's own, in the cluster of the sample."""
     made = []
 
-    def make(
-        program=VERIFIES.format(query="SELECT count(*) FROM t", expected=[(1,)]),
-        state="CREATE TABLE t (x int);",
-    ):
+    def make(program=COUNTS, state="CREATE TABLE t (x int);"):
         root = tmp_path_factory.mktemp("task")
         folder = root / "tasks/things/one"
         folder.mkdir(parents=True)
@@ -113,7 +112,7 @@ def test_an_agent_reaches_its_database_only(own):
         "DROP DATABASE template1",
         "ALTER SYSTEM SET work_mem = '1GB'",
         "SET temp_file_limit = -1",
-        "PREPARE TRANSACTION 'x'",
+        "BEGIN; PREPARE TRANSACTION 'x'",
         "SELECT rolpassword FROM pg_authid",
     ):
         step = env.step(call(attempt))
@@ -140,21 +139,18 @@ def test_an_agent_cannot_spoil_the_next_episode(own):
     assert env.step("Done.").reward == 1.0
 
 
-def test_what_takes_too_long_is_ended_whatever_it_catches(own, monkeypatch):
+def test_what_takes_too_long_is_ended_whatever_it_catches(own):
     env = own()
-    from mcp.server.mcpserver.exceptions import ToolError
-
-    from gem_tools.mcp.postgres_server import Database
 
     places = env.unwrapped.places
-    database = Database(places["url"], seconds=0.3)
+    hasty, database = (Database(places["url"], seconds) for seconds in (0.3, 60.0))
     stubborn = (
         "DO $$ BEGIN LOOP BEGIN PERFORM pg_sleep(1000); EXCEPTION WHEN query_canceled THEN NULL; "
         "END; END LOOP; END $$"
     )
     for sql in (stubborn, "SET statement_timeout = 0; SELECT pg_sleep(1e9)"):
         with pytest.raises(ToolError, match=r"took over 0\.3 s"):
-            database.execute_sql(sql)
+            hasty.execute_sql(sql)
     with pytest.raises(ToolError, match="too large"):
         database.execute_sql("SELECT repeat('x', 1000000) FROM generate_series(1, 100000)")
     with pytest.raises(ToolError, match="COPY"):
@@ -164,15 +160,14 @@ def test_what_takes_too_long_is_ended_whatever_it_catches(own, monkeypatch):
     )
 
 
-@pytest.mark.parametrize(
-    "trick",
-    [
-        "CREATE FUNCTION public.count(integer) RETURNS integer LANGUAGE sql AS 'SELECT 1'",
-        "CREATE FUNCTION public.yes(integer, integer) RETURNS boolean LANGUAGE sql AS 'SELECT true';"
-        "CREATE OPERATOR public.= (LEFTARG = integer, RIGHTARG = integer, FUNCTION = public.yes)",
-    ],
-    ids=["function", "operator"],
+FUNCTION = "CREATE FUNCTION public.count(integer) RETURNS integer LANGUAGE sql AS 'SELECT 1'"
+OPERATOR = (
+    "CREATE FUNCTION yes(integer, integer) RETURNS boolean LANGUAGE sql AS 'SELECT true'; "
+    "CREATE OPERATOR public.= (LEFTARG = integer, RIGHTARG = integer, FUNCTION = yes)"
 )
+
+
+@pytest.mark.parametrize("trick", [FUNCTION, OPERATOR], ids=["function", "operator"])
 def test_what_replaces_postgresqls_own_is_worth_nothing(own, trick):
     env = own()
     assert "CREATE" in does(env, trick)
@@ -209,8 +204,6 @@ def test_a_program_writes_to_a_copy_that_the_agent_cannot_reach(own):
 
 
 def test_a_program_that_fails_by_itself_is_a_fault_and_one_that_has_looked_is_not(own):
-    from gem_tasks.grader import GraderError
-
     with pytest.raises(GraderError, match="fails without an agent too"):
         own("raise RuntimeError('nothing was read')").step("Done.")
     env = own("import psycopg\nd = psycopg.connect()\nd.execute('SELECT * FROM missing')")
@@ -221,10 +214,8 @@ def test_a_program_that_fails_by_itself_is_a_fault_and_one_that_has_looked_is_no
 
 def test_forks_and_snapshots_have_the_database(own):
     env = own()
-    does(
-        env,
-        "INSERT INTO t VALUES (1); ALTER TABLE t ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY",
-    )
+    does(env, "INSERT INTO t VALUES (1); ALTER TABLE t ENABLE ROW LEVEL SECURITY")
+    does(env, "ALTER TABLE t FORCE ROW LEVEL SECURITY")
     snapshot = env.snapshot()
     fork = env.fork()
     does(fork, "ALTER TABLE t DISABLE ROW LEVEL SECURITY; INSERT INTO t VALUES (2)")
@@ -313,8 +304,3 @@ def test_nothing_is_left_of_a_cluster(end):
     assert not host.exists()
     with pytest.raises(ProcessLookupError):
         os.kill(postmaster, 0)
-
-
-def test_the_newest_binaries_are_found():
-    with contextlib.closing(os.popen(f"{cluster.find_binaries()}/postgres --version")) as said:
-        assert "PostgreSQL" in said.read()
