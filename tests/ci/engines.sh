@@ -18,7 +18,8 @@ install_packages() {
   local wanted=()
   command -v bwrap >/dev/null || wanted+=(bubblewrap)
   command -v dockerd >/dev/null || wanted+=(docker.io iptables)
-  command -v chromium-headless-shell >/dev/null || wanted+=(chromium-headless-shell) # gem-core view
+  command -v chromium-headless-shell >/dev/null || wanted+=(chromium-headless-shell) # gem-core view, mcp:Browser-Sample
+  compgen -G "/usr/lib/postgresql/*/bin/postgres" >/dev/null || wanted+=(postgresql) # mcp:Postgres-Sample
   [ ${#wanted[@]} = 0 ] && return
   export DEBIAN_FRONTEND=noninteractive
   $as_root apt-get update -q

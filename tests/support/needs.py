@@ -29,7 +29,7 @@ PACKAGES = {
     "wandb": "pip install wandb",
 }
 """Packages that ``make test`` does not install, with the command that installs each."""
-ENGINES = ("bwrap", "chromium", "docker", "landlock", "namespaces")
+ENGINES = ("bwrap", "chromium", "docker", "landlock", "namespaces", "postgres")
 """Software other than Python packages."""
 
 

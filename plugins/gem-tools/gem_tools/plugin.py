@@ -1,36 +1,24 @@
 """The specs of the tools, their wrappers and servers; importing this imports no tool."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from gem_core import EnvSpec, ToolSpec, WrapperSpec, hookimpl
 from gem_core.registry import Registry
 from gem_core.specs import CALL_FORMATS, COMMANDS, Spec
-from gem_tools.specs import SEARCH_BACKENDS
+from gem_tools.specs import SEARCH_BACKENDS, TASK_SERVICES
 
 __all__ = ["gem_register"]
+
+_SAMPLE = "package://gem_tools/mcpmark/sample"
 
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
     """Add the tools, call formats, search backends, wrappers, the environment and the command."""
     registry.add(*_tools(), *_call_formats(), *_search_backends(), *_wrappers())
-    registry.add(*_search_wrappers())
-    registry.add(
-        EnvSpec(
-            id="mcp:Sample",
-            entry_point="gem_tools.mcpmark:mcpmark",
-            description="tasks in a folder of files, done with the tools of an MCP server",
-            oracle="gem_tools.mcpmark:MCPMarkOracle",
-            return_range=(0.0, 1.0),
-            metadata={
-                "teaches": "to work with the tools of an MCP server",
-                "score": "1 if the task's check passes, 0 otherwise",
-                "needs": "gem-tools[mcp]",
-                "data": "ours, in gem-tools",
-                "license": "Apache-2.0",
-            },
-        )
-    )
+    registry.add(*_search_wrappers(), *_task_services())
+    registry.add(*_environments())
     registry.add(
         Spec(
             kind=COMMANDS,
@@ -38,6 +26,76 @@ def gem_register(registry: Registry) -> None:
             entry_point="gem_tools.serve:command",
             description="Run a server for searches",
         )
+    )
+
+
+def _environments() -> Iterator[EnvSpec]:
+    common: dict[str, Any] = {
+        "entry_point": "gem_tools.mcpmark:mcpmark",
+        "oracle": "gem_tools.mcpmark:MCPMarkOracle",
+        "return_range": (0.0, 1.0),
+    }
+    about = {"score": "1 if the task's check passes, 0 otherwise"}
+    ours = {"data": "ours, in gem-tools", "license": "Apache-2.0"}
+    yield EnvSpec(
+        id="mcp:Sample",
+        description="tasks in a folder of files, done with the tools of an MCP server",
+        metadata={
+            "teaches": "to work with the tools of an MCP server",
+            **about,
+            "needs": "gem-tools[mcp]",
+            **ours,
+        },
+        **common,
+    )
+    yield EnvSpec(
+        id="mcp:Postgres-Sample",
+        description="tasks in a PostgreSQL database, done with the tools of an MCP server",
+        kwargs={
+            "tasks": f"{_SAMPLE}/tasks/postgres",
+            "service": "postgres",
+        },
+        metadata={
+            "teaches": "to query, change and protect a database",
+            **about,
+            "needs": "gem-tools[mcp,postgres], PostgreSQL",
+            **ours,
+        },
+        **common,
+    )
+    yield EnvSpec(
+        id="mcp:Browser-Sample",
+        description="tasks at small web sites, done with the tools of a browser",
+        kwargs={
+            "tasks": f"{_SAMPLE}/tasks/playwright",
+            "service": "playwright",
+            "context": "The site is at {home}. The browser reaches nothing else.",
+            "tool": {"execution_timeout": 120.0},
+        },
+        metadata={
+            "teaches": "to find things and fill in forms with the tools of a browser",
+            **about,
+            "needs": "gem-tools[browser], Chromium",
+            **ours,
+        },
+        **common,
+    )
+    yield EnvSpec(
+        id="mcp:MCPMark",
+        description="tasks of the MCPMark benchmark from a checkout of it, with data=",
+        check_kwargs={
+            "data": _SAMPLE,
+            "suite": "all",
+            "environments": f"{_SAMPLE}/environments",
+        },
+        metadata={
+            "teaches": "to work with the tools of an MCP server",
+            **about,
+            "needs": "gem-tools[mcp], data=",
+            "data": "yours",
+            "license": "yours",
+        },
+        **{**common, "entry_point": "gem_tools.mcpmark:benchmark"},
     )
 
 
@@ -131,5 +189,19 @@ def _search_wrappers() -> Iterator[WrapperSpec]:
             id=f"search_tool{name}",
             entry_point="gem_tools.presets:search_tool",
             kwargs=kwargs,
+            description=description,
+        )
+
+
+def _task_services() -> Iterator[Spec]:
+    for name, description in (
+        ("filesystem", "a folder of files"),
+        ("playwright", "a small web site and a browser"),
+        ("postgres", "a database in a private PostgreSQL cluster"),
+    ):
+        yield Spec(
+            kind=TASK_SERVICES,
+            id=name,
+            entry_point=f"gem_tools.mcpmark.services.{name}:{name.title()}Service",
             description=description,
         )

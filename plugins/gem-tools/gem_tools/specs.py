@@ -1,8 +1,8 @@
-"""The kind of specs of search backends. Plugins import this when they are loaded."""
+"""The kinds of specs of this package. Plugins import this when they are loaded."""
 
 from gem_core.specs import Kind, Spec
 
-__all__ = ["SEARCH_BACKENDS"]
+__all__ = ["SEARCH_BACKENDS", "TASK_SERVICES"]
 
 SEARCH_BACKENDS: Kind[Spec] = Kind(
     id="search_backends",
@@ -15,3 +15,11 @@ SEARCH_BACKENDS: Kind[Spec] = Kind(
 
 ``metadata["needs"]`` says what a search needs that may be missing, such as the key of a service.
 """
+
+TASK_SERVICES: Kind[Spec] = Kind(
+    id="task_services",
+    name="task service",
+    description="where tasks of MCP servers take place",
+    by_entry_point=True,
+)
+"""Entry points are classes of ``gem_tools.mcpmark.services.Service``."""

@@ -1,7 +1,7 @@
 """Tasks done with the tools of MCP servers and verified by a program."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,9 +10,9 @@ from gem_core.observation import Action, Info, Observation
 from gem_core.records import json_value
 from gem_tasks import Grade, TaskEnv
 from gem_tasks.grader import GraderError
+from gem_tools.mcpmark.services import Service, make_service
 from gem_tools.mcpmark.taskset import find_tasks, folder_of
 from gem_tools.mcpmark.verify import Verdict, missing_modules, package_of, verify
-from gem_tools.mcpmark.workspace import Workspace
 
 __all__ = ["SAMPLE_ENVIRONMENTS", "SAMPLE_TASKS", "MCPMarkEnv"]
 
@@ -26,11 +26,10 @@ DONE = "Done."
 class MCPMarkEnv(TaskEnv):
     """Shows the instruction of a task; the first step ends the episode and verifies the result.
 
-    The environment does not run calls: a tool around it does, with servers that work on
-    ``env.root``. Each environment has its own folder. An episode starts with a fresh copy of the
-    task's initial state in it, and snapshots and forks include it.
-
-    For tasks of other services (a database, a web site), override ``set_up`` in a subclass.
+    The environment does not run calls: a tool around it does, with servers that work on what
+    ``env.places`` names. Each environment has its own of the service: a folder, a database. An
+    episode starts with a fresh copy of the task's initial state in it, and snapshots and forks
+    include it.
 
     The reward is 1.0 if the task was done, else 0.0. ``info`` has ``task_name``, and that of the
     step also ``correct`` (bool) and ``verification`` (the output of the program). A program that
@@ -41,25 +40,31 @@ class MCPMarkEnv(TaskEnv):
     Args:
         tasks: Folder of the tasks, or ``package://package/folder``; see ``find_tasks``.
         environments: Folder with the initial state of each category; None if all start empty.
-        select: ``all``, a category, or ``category/task``.
-        context: Text after each instruction; ``{root}`` is replaced by the path of the folder.
+        select: ``all``, a category, or ``category/task``; several are separated by commas.
+        context: Text after each instruction; ``{root}`` is replaced by the path of the folder, as
+            are the other places of a service.
+        service: Where the tasks take place: ``filesystem``, another id of ``gem-core list --kind
+            task_services``, or ``module:Class``.
         verify_timeout: Seconds for a verification.
         shuffle: Use a new order of the tasks in each epoch; see ``TaskEnv``.
         shard: ``"i/n"``, the part of the tasks to use; see ``TaskEnv``.
 
     Raises:
-        DataError: There are no tasks, or a folder is missing.
+        DataError: There are no tasks; or some cannot be done here, which the message lists: the
+            service refuses them, or an initial state or a package is missing.
         ConfigError: No task is selected, or a parameter is out of range.
+        NotInstalledError: What the service needs is not installed here.
     """
 
     blocking = True
     shared: ClassVar[tuple[str, ...]] = (
         "_context",
         "_environments",
+        "_service_id",
         "_untouched",
         "_verify_timeout",
     )
-    _workspace: Workspace
+    _service: Service
 
     def __init__(
         self,
@@ -68,85 +73,70 @@ class MCPMarkEnv(TaskEnv):
         environments: str | os.PathLike[str] | None = SAMPLE_ENVIRONMENTS,
         select: str = "all",
         context: str = "",
+        service: str = "filesystem",
         verify_timeout: float = 90.0,
         shuffle: bool = True,
         shard: str | None = None,
     ) -> None:
         if not verify_timeout > 0:
             raise ConfigError(f"verify_timeout must be more than 0; got {verify_timeout!r}.")
-        self._environments = None if environments is None else folder_of(environments)
+        self._environments = (
+            None if environments is None else folder_of(environments, must_exist=False)
+        )
         self._context = context
+        self._service_id = service
         self._verify_timeout = verify_timeout
         self._untouched: dict[str, Verdict] = {}
-        super().__init__(
-            columns={"name": str, "category": str, "folder": str},
-            data=find_tasks(folder_of(tasks), select),
-            shuffle=shuffle,
-            shard=shard,
-        )
-        self._workspace = Workspace()
+        rows = find_tasks(folder_of(tasks), select)
+        own = make_service(service, self._environments)
+        try:
+            _check_rows(own, rows)
+            super().__init__(
+                columns={"name": str, "category": str, "folder": str, "service": str},
+                data=rows,
+                shuffle=shuffle,
+                shard=shard,
+            )
+        except BaseException:
+            own.close()
+            raise
+        self._service = own
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """What the placeholders of servers stand for, such as ``root``; they do not change."""
+        return self._service.places
 
     @property
     def root(self) -> Path:
-        """The folder in which tasks take place; it does not change."""
-        return self._workspace.path
+        """The folder in which tasks take place, of a service that has one."""
+        return Path(self.places["root"])
+
+    @property
+    def servers(self) -> Mapping[str, Any]:
+        """The agent's servers of this service; see ``TaskTools``."""
+        return self._service.servers
 
     def start(self, *, idx: int | None = None) -> tuple[Observation, Info]:
         """Set up the next task, or task ``idx``.
 
         Raises:
             ConfigError: There is no task ``idx``.
-            DataError: The initial state of the task is missing, or a module that its program
-                imports.
+            DataError: The initial state of the task cannot be set up.
         """
         observation, info = super().start(idx=idx)
-        self._check_program()
-        self.set_up(self.row)
+        self._service.set_up(self.row)
         return observation, {**info, "task_name": self.row["name"]}
-
-    def set_up(self, row: dict[str, Any]) -> None:
-        """Set up the initial state of a task.
-
-        Raises:
-            DataError: The state is missing.
-        """
-        self._workspace.fill(self._source(row))
-
-    def _source(self, row: dict[str, Any]) -> Path | None:
-        if self._environments is None:
-            return None
-        source = self._environments / str(row["category"])
-        if not source.is_dir():
-            raise DataError(
-                f"The task {row['name']!r} starts from {str(source)!r}, which is missing."
-            )
-        return source
 
     @property
     def _program(self) -> Path:
         return Path(self.row["folder"]) / "verify.py"
 
-    def _check_program(self) -> None:
-        name = self.row["name"]
-        try:
-            missing = missing_modules(self._program)
-        except (SyntaxError, ValueError) as error:
-            raise DataError(
-                f"verify.py of the task {name!r} is not a Python program: {error}."
-            ) from error
-        if missing:
-            raise DataError(self._needs(missing))
-
-    def _needs(self, missing: Sequence[str]) -> str:
-        packages = " ".join(map(package_of, missing))
-        return (
-            f"verify.py of the task {self.row['name']!r} needs {', '.join(missing)}, which is not "
-            f"installed here: pip install {packages}."
-        )
-
     def question(self, row: dict[str, Any]) -> Observation:
         text = (Path(row["folder"]) / "description.md").read_text(encoding="utf-8").strip()
-        context = self._context.replace("{root}", str(self.root))
+        context = self._context
+        for name, place in self.places.items():
+            context = context.replace(f"{{{name}}}", place)
         return f"{text}\n\n{context}".strip()
 
     def task_id(self, row: dict[str, Any]) -> str:
@@ -154,7 +144,13 @@ class MCPMarkEnv(TaskEnv):
         return f"{row['category']}/{row['name']}"
 
     def grade(self, action: str) -> Grade:
-        verdict = verify(self._program, self.root, answer=action, timeout=self._verify_timeout)
+        with self._service.copy_for_verification() as work:
+            objection = work.objection()
+            verdict = (
+                Verdict(False, objection, objection, has_looked=True)
+                if objection
+                else verify(self._program, work, answer=action, timeout=self._verify_timeout)
+            )
         info = {"task_name": self.row["name"], "verification": verdict.output}
         if verdict.problem:
             self._check_problem(verdict)
@@ -169,7 +165,7 @@ class MCPMarkEnv(TaskEnv):
         nothing leaves what an untouched copy has.
         """
         if verdict.missing_module in missing_modules(self._program, later=True):
-            raise GraderError(self._needs([verdict.missing_module]))
+            raise GraderError(_needs(self.row, "verify.py", [verdict.missing_module]))
         if not verdict.has_looked and self._untouched_verdict().problem == verdict.problem:
             raise GraderError(
                 f"verify.py of the task {self.row['name']!r} fails without an agent too: "
@@ -180,29 +176,33 @@ class MCPMarkEnv(TaskEnv):
         """Return the verdict on the initial state, which is found once for each task."""
         folder = self.row["folder"]
         if folder not in self._untouched:
-            workspace = Workspace()
-            try:
-                workspace.fill(self._source(self.row))
+            with self._service.untouched(self.row) as work:
                 self._untouched[folder] = verify(
-                    self._program, workspace.path, answer="", timeout=self._verify_timeout
+                    self._program, work, answer="", timeout=self._verify_timeout
                 )
-            finally:
-                workspace.close()
         return self._untouched[folder]
 
     def feedback(self, grade: Grade) -> str:
         return "The task is done." if grade.correct else "The task is not done."
 
     def solution(self) -> str:
-        """Return the last message of the solution; ``script`` returns the calls before it."""
-        return DONE
-
-    def script(self) -> list[dict[str, Any]]:
-        """Return the calls of the solution: ``oracle.json``, a list of name and arguments.
+        """Return the last message of the solution; ``script`` returns the calls before it.
 
         Raises:
             DataError: The task has no solution.
         """
+        return next((str(one["message"]) for one in self._oracle() if "message" in one), DONE)
+
+    def script(self) -> list[dict[str, Any]]:
+        """Return the calls of the solution, each with ``name`` and ``arguments``.
+
+        Raises:
+            DataError: The task has no solution.
+        """
+        return [one for one in self._oracle() if "name" in one]
+
+    def _oracle(self) -> list[dict[str, Any]]:
+        """Return ``oracle.json``: calls, and perhaps the last message: ``{"message": ...}``."""
         path = Path(self.row["folder"]) / "oracle.json"
         if not path.is_file():
             raise DataError(f"The task {self.row['name']!r} has no oracle.json.")
@@ -216,21 +216,73 @@ class MCPMarkEnv(TaskEnv):
         return self.action_rng.choice([DONE, "I have finished the task.", "The task is done."])
 
     def get_state(self) -> dict[str, Any]:
-        """Return the state, including all files of the folder."""
+        """Return the state, including what the agent has made of the task's."""
         state = super().get_state()
-        del state["_workspace"]
-        return {**state, "files": self._workspace.pack()}
+        del state["_service"]
+        return {**state, "packed": self._service.pack()}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state; the files go into this environment's own folder."""
+        """Take over a state; what the agent has made goes into this environment's own place."""
         own = dict(state)
-        files = own.pop("files")
-        workspace = self.__dict__.get("_workspace") or Workspace()
+        packed = own.pop("packed")
+        service = self.__dict__.get("_service")
         super().set_state(own)
-        self._workspace = workspace
-        workspace.unpack(files)
+        self._service = service or make_service(self._service_id, self._environments)
+        self._service.unpack(packed)
 
     def close(self) -> None:
-        """Delete the folder."""
-        self._workspace.close()
+        """Delete the folder, database or site."""
+        self._service.close()
         super().close()
+
+
+def _check_rows(service: Service, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Check that the service can do all tasks, before the first episode.
+
+    Raises:
+        DataError: It cannot; the message lists the tasks that it refuses, the missing states, and
+            the packages that programs need.
+    """
+    problems = [problem for row in rows if (problem := _problem(service, row))]
+    if len(problems) > 1:
+        problems.append(
+            f"{len(problems)} of {len(rows)} tasks cannot be done; choose with select=."
+        )
+    if problems:
+        raise DataError("\n".join(problems))
+
+
+def _problem(service: Service, row: Mapping[str, Any]) -> str:
+    """Return why a task cannot be done; empty if it can."""
+    needed = row["service"].split()
+    if service.name and needed and service.name not in needed:
+        return f"The task {row['name']!r} needs service={needed[0]!r}, not {service.name!r}."
+    if refusal := service.refusal(row):
+        return f"The task {row['name']!r} cannot be done here: {refusal}"
+    try:
+        service.state_of(row)
+        for program in service.programs:
+            _check_program(row, program)
+    except DataError as error:
+        return str(error)
+    return ""
+
+
+def _check_program(row: Mapping[str, Any], program: str) -> None:
+    path = Path(row["folder"]) / program
+    try:
+        missing = missing_modules(path) if path.is_file() else []
+    except (SyntaxError, ValueError) as error:
+        raise DataError(
+            f"{program} of the task {row['name']!r} is not a Python program: {error}."
+        ) from error
+    if missing:
+        raise DataError(_needs(row, program, missing))
+
+
+def _needs(row: Mapping[str, Any], program: str, missing: Sequence[str]) -> str:
+    packages = " ".join(map(package_of, missing))
+    return (
+        f"{program} of the task {row['name']!r} needs {', '.join(missing)}, which is not installed "
+        f"here: pip install {packages}."
+    )

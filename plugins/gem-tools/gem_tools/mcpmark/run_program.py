@@ -1,8 +1,9 @@
 """Runs a program that verifies a task, and notes when it first looks at the agent's work.
 
 What fails before that is no fault of the agent. This file is started as a program, with the number
-of a descriptor, to which a byte is written at the first look, and the path of the program. Only the
-standard library is imported, so that modules beside the program come first.
+of a descriptor, to which a byte is written at the first look, the path of the program, and the
+files and folders that are the agent's work. Only the standard library is imported, so that modules
+beside the program come first.
 """
 
 import functools
@@ -10,7 +11,7 @@ import os
 import runpy
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -28,13 +29,13 @@ class Look:
 
     Args:
         descriptor: Where to write a byte then.
-        folder: The agent's folder.
-        messages: The file with its last message.
+        places: The agent's files and folders.
     """
 
-    def __init__(self, descriptor: int, folder: str, messages: str) -> None:
+    def __init__(self, descriptor: int, places: Sequence[str]) -> None:
         self._descriptor = descriptor
-        self._folder, self._messages = folder, messages
+        self._files = {place for place in places if not Path(place).is_dir()}
+        self._folders = {place for place in places if place not in self._files}
         self._has_looked = False
 
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -56,9 +57,9 @@ class Look:
             return
         place = os.path.abspath(os.fsdecode(path))  # noqa: PTH100 - resolve() would look
         if (
-            place.startswith(f"{self._folder}/")
-            or place == self._messages
-            or (of_folder and place == self._folder)
+            place in self._files
+            or (of_folder and place in self._folders)
+            or any(place.startswith(f"{folder}/") for folder in self._folders)
         ):
             self._note()
 
@@ -100,12 +101,11 @@ def _show(
 
 def main() -> None:
     """Run the program."""
-    descriptor, program = int(sys.argv[1]), sys.argv[2]
+    descriptor, program, places = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
     os.set_inheritable(descriptor, False)
     sys.argv = [program]
     sys.path.insert(0, str(Path(program).parent))
-    folder = os.path.realpath(os.environ["FILESYSTEM_TEST_DIR"])
-    look = Look(descriptor, folder, os.environ["MCP_MESSAGES"])
+    look = Look(descriptor, [os.path.realpath(place) for place in places])
     sys.excepthook = functools.partial(_show, look)
     _watch(look)
     runpy.run_path(program, run_name="__main__")

@@ -1,8 +1,8 @@
 """Finds the tasks of a task set in the folder format of the MCPMark benchmark.
 
 A task is a folder with ``description.md``, the instruction; ``verify.py``, a program that exits
-with status 0 if the task was done; and ``meta.json``, of which ``category_id`` is read. The initial
-state of a task is the folder of its category among the environments.
+with status 0 if the task was done; and ``meta.json``, of which ``category_id`` and ``mcp``, the
+services, are read. The initial state of a task has the name of its category.
 """
 
 import functools
@@ -19,7 +19,7 @@ __all__ = ["find_tasks", "folder_of"]
 _PACKAGE = "package://"
 
 
-def folder_of(path: str | os.PathLike[str]) -> Path:
+def folder_of(path: str | os.PathLike[str], *, must_exist: bool = True) -> Path:
     """Return the folder of a path, or of ``package://package/folder``.
 
     Raises:
@@ -31,7 +31,7 @@ def folder_of(path: str | os.PathLike[str]) -> Path:
         folder = Path(str(files(package))) / rest
     else:
         folder = Path(text).expanduser().resolve()
-    if not folder.is_dir():
+    if must_exist and not folder.is_dir():
         raise DataError(f"There is no folder {text!r} of tasks or environments.")
     return folder
 
@@ -42,10 +42,12 @@ def find_tasks(root: Path, select: str) -> list[dict[str, Any]]:
 
     Args:
         root: The folder.
-        select: ``all``, or the beginning of names: ``category`` or ``category/task``.
+        select: ``all``, or beginnings of names: ``category`` or ``category/task``, several of which
+            are separated by commas.
 
     Returns:
-        Dicts with ``name``, ``category`` and ``folder``; the same list each time.
+        Dicts with ``name``, ``category``, ``folder`` and ``service``, which is empty if
+        ``meta.json`` names none; the same list each time.
 
     Raises:
         DataError: There are no tasks, or a ``meta.json`` cannot be read.
@@ -61,16 +63,21 @@ def find_tasks(root: Path, select: str) -> list[dict[str, Any]]:
             f"There are no tasks under {str(root)!r}: a task is a folder with description.md and "
             f"verify.py."
         )
-    chosen = [
-        task for task in tasks if select == "all" or f"{task['name']}/".startswith(f"{select}/")
-    ]
-    if not chosen:
-        names = sorted({task["name"] for task in tasks} | {task["category"] for task in tasks})
-        raise ConfigError(
-            f"No task is called {select!r}.{near_names(select, names)} "
-            f"Ask for 'all', a category or a task."
-        )
-    return chosen
+    if select == "all":
+        return tasks
+    wanted = [one.strip() for one in select.split(",")]
+    for one in wanted:
+        if not any(_is_in(task, one) for task in tasks):
+            names = sorted({task["name"] for task in tasks} | {task["category"] for task in tasks})
+            raise ConfigError(
+                f"No task is called {one!r}.{near_names(one, names)} "
+                f"Ask for 'all', a category or a task."
+            )
+    return [task for task in tasks if any(_is_in(task, one) for one in wanted)]
+
+
+def _is_in(task: dict[str, Any], name: str) -> bool:
+    return f"{task['name']}/".startswith(f"{name}/")
 
 
 def _task(root: Path, folder: Path) -> dict[str, Any]:
@@ -84,4 +91,5 @@ def _task(root: Path, folder: Path) -> dict[str, Any]:
         "name": name,
         "category": str(meta.get("category_id") or folder.parent.name),
         "folder": str(folder),
+        "service": " ".join(map(str, meta.get("mcp") or ())),
     }

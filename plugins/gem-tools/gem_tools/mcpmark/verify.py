@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from gem_tools.mcpmark.services import Service
 from gem_workers.cancellation import cancellable
 
 __all__ = ["Verdict", "missing_modules", "package_of", "verify"]
@@ -58,7 +59,7 @@ class Verdict(NamedTuple):
         output: Output of the program.
         problem: Why there is no verdict: the program took too long, or ended with an exception that
             says nothing about the agent's work; empty if there is one.
-        has_looked: Whether the program had looked at the agent's files or message before it ended.
+        has_looked: Whether the program had looked at the agent's work or message before it ended.
     """
 
     correct: bool
@@ -105,17 +106,24 @@ def package_of(module: str) -> str:
     return _PACKAGES.get(module, module.replace("_", "-"))
 
 
-def verify(program: Path, folder: Path, *, answer: str, timeout: float) -> Verdict:
+def verify(
+    program: Path,
+    service: Service,
+    *,
+    answer: str,
+    timeout: float,
+) -> Verdict:
     """Run a verification.
 
     Args:
-        program: A Python file. It finds the folder in ``FILESYSTEM_TEST_DIR``, and in
+        program: A Python file. It finds the agent's work by the variables of the service, and in
             ``MCP_MESSAGES`` a JSON file of the agent's last message.
-        folder: Folder of the task.
+        service: What is verified: what ``copy_for_verification`` or ``untouched`` yields.
         answer: The agent's last message.
         timeout: Seconds after which the program is killed.
     """
     message = {
+        "type": "message",
         "role": "assistant",
         "status": "completed",
         "content": [{"type": "output_text", "text": answer}],
@@ -123,16 +131,21 @@ def verify(program: Path, folder: Path, *, answer: str, timeout: float) -> Verdi
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as messages:
         json.dump([message], messages)
         messages.flush()
-        variables = {"FILESYSTEM_TEST_DIR": str(folder), "MCP_MESSAGES": messages.name}
-        return _run(program, folder, {**os.environ, **variables}, timeout)
+        variables = {**service.variables, "MCP_MESSAGES": messages.name}
+        watched = [variables[name] for name in (*service.watched, "MCP_MESSAGES")]
+        folder = service.folder or program.parent
+        verdict = _run(program, folder, {**os.environ, **variables}, watched, timeout)
+    return verdict._replace(has_looked=verdict.has_looked or service.was_seen())
 
 
-def _run(program: Path, folder: Path, variables: dict[str, str], timeout: float) -> Verdict:
+def _run(
+    program: Path, folder: Path, variables: dict[str, str], watched: list[str], timeout: float
+) -> Verdict:
     looked, look = os.pipe()
     with os.fdopen(looked, "rb") as report:
         try:
             process = subprocess.Popen(  # noqa: S603 - trusted, see above
-                [sys.executable, "-P", str(_RUNNER), str(look), str(program.resolve())],
+                [sys.executable, "-P", str(_RUNNER), str(look), str(program.resolve()), *watched],
                 cwd=folder,
                 env=variables,
                 stdin=subprocess.DEVNULL,
@@ -156,10 +169,17 @@ def _run(program: Path, folder: Path, variables: dict[str, str], timeout: float)
         late = f"The verification took over {timeout:g} s."
         return Verdict(False, late, late, has_looked)
     said = output.decode(errors="replace").strip()
-    last = said.rpartition("\n")[2]
-    is_defect = process.returncode and _TRACEBACK in said and not _OF_THE_WORK.match(last)
-    problem = last[-_SHOWN:] if is_defect else ""
+    error = _error_in(said)
+    is_defect = process.returncode and error and not _OF_THE_WORK.match(error)
+    problem = error[-_SHOWN:] if is_defect else ""
     return Verdict(process.returncode == 0, said[-_SHOWN:], problem, has_looked)
+
+
+def _error_in(said: str) -> str:
+    """Return the line with the exception that ended a program; empty if none did."""
+    _, found, trace = said.rpartition(_TRACEBACK)
+    lines = trace.split("\n")[1:] if found else []
+    return next((line for line in lines if line and not line[0].isspace()), "")
 
 
 def _kill(group: int) -> None:

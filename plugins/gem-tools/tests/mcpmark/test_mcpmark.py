@@ -323,9 +323,8 @@ def test_an_agent_cannot_make_its_own_failure_a_fault(tasks):
     ],
 )
 def test_a_module_that_a_program_needs_is_named_before_the_episode(tasks, program, message):
-    env = MCPMarkEnv(**tasks(needs=program))
-    with contextlib.closing(env), pytest.raises(DataError, match=message):
-        env.reset(seed=0)
+    with pytest.raises(DataError, match=message):
+        MCPMarkEnv(**tasks(needs=program))
 
 
 def test_modules_beside_a_program_are_found(tasks):
@@ -368,12 +367,13 @@ def test_what_is_missing_is_named(tasks, tmp_path):
     with pytest.raises(ConfigError, match="verify_timeout"):
         MCPMarkEnv(verify_timeout=0)
     (tmp_path / "empty").mkdir()
-    env = MCPMarkEnv(**{**tasks(a="pass"), "environments": tmp_path / "empty"})
-    with pytest.raises(DataError, match="which is missing"):
+    given = tasks(a="pass")
+    with pytest.raises(DataError, match=r"'things/a' starts from .* which is missing"):
+        MCPMarkEnv(**{**given, "environments": tmp_path / "empty"})
+    with MCPMarkEnv(**given) as env:
         env.reset(seed=0)
-    with pytest.raises(DataError, match=r"no oracle\.json"):
-        env.script()
-    env.close()
+        with pytest.raises(DataError, match=r"no oracle\.json"):
+            env.script()
 
 
 @pytest.mark.slow
