@@ -19,6 +19,7 @@ from gem_terminal.placement import outlook_of
 from gem_terminal.played_cheats import CheatReport, play_cheats
 from gem_terminal.specs import CheatSpec
 from gem_terminal.task import TerminalTask, UnsupportedTaskError
+from gem_terminal.verify import not_found
 from gem_workers.machine import MachineProvider, Outlook
 
 __all__ = [
@@ -212,19 +213,24 @@ class _TaskCheck:
     def _blame(self, failures: Sequence[Failure]) -> tuple[State, str]:
         """Return whose fault it is that checks have failed, and why.
 
-        The task's, if an agent is paid that should not be, or if its machine is what it asks for.
+        It is the machine's if that cannot be made, or if something was not found on a machine that
+        may lack what the task asks for; else the task's.
         """
         if any(failure.check == "machine" for failure in failures):
             return "fault", "its machine cannot be made here"
         task = self._found.task
-        if task is None or any(failure.check in {"idle", "cheats"} for failure in failures):
-            paid = [one for one in self._attempts if one.check == "idle" and one.reward]
-            if task is None or paid or any(failure.check == "cheats" for failure in failures):
-                return "failed", ""
-        outlook = self._outlook(task)
-        if outlook.state == "runs":
+        if task is None:
             return "failed", ""
-        return "fault", "; ".join(outlook.reasons)
+        outlook = self._outlook(task)
+        pays_for_nothing = any(one.check == "idle" and one.reward for one in self._attempts)
+        lacks = sorted(
+            {name for one in failures for name in not_found(f"{one.message}\n{one.output}")}
+        )
+        is_ours = lacks and outlook.state != "runs" and not pays_for_nothing
+        if is_ours and all(one.check != "cheats" for one in failures):
+            return "fault", f"not found: {', '.join(lacks)}; {'; '.join(outlook.reasons)}"
+        self._notes += outlook.reasons
+        return "failed", ""
 
     def _outlook(self, task: TerminalTask) -> Outlook:
         try:

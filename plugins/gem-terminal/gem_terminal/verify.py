@@ -20,7 +20,7 @@ from gem_workers.carried_files import CarriedFiles
 from gem_workers.machine import FileChange, Machine, MachineProvider, MachineSnapshot, MachineSpec
 from gem_workers.sandbox import Execution
 
-__all__ = ["Carry", "Grade", "GradingError", "Verifier"]
+__all__ = ["Carry", "Grade", "GradingError", "Verifier", "not_found"]
 
 Carry = Literal["declared", "all"]
 
@@ -330,9 +330,14 @@ def _execute(machine: Machine, task: TerminalTask) -> Execution:
     return execution
 
 
+def not_found(output: str) -> set[str]:
+    """Return the modules and commands that a program's output says were not found."""
+    return {match["module"] or match["command"] for match in _MISSING.finditer(output)}
+
+
 def _missing(output: str, task: TerminalTask) -> frozenset[str]:
     """Return the modules and commands that were not found and that the task does not mention."""
-    found = {match["module"] or match["command"] for match in _MISSING.finditer(output)}
+    found = not_found(output)
     solution = b"\n".join(task.solution.values()).decode("utf-8", "replace")
     told = f"{task.instruction}\n{solution}"
     return frozenset(name for name in found if not re.search(rf"\b{re.escape(name)}\b", told))

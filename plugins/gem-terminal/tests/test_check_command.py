@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from gem_core.errors import ConfigError, UnknownIdError
+from gem_sandbox.machines.local.provider import LocalProvider
 from gem_terminal.commands import command
 from gem_terminal.folders import read_folder
 from gem_terminal.played_cheats import play_cheats
@@ -63,6 +64,7 @@ FAULTS = {
         "toml": f"{SETTINGS}[environment.healthcheck]\n"
         "command = 'false'\nretries = 1\ninterval_sec = 0.0\n"
     },
+    "lacking": {"grade": f"no-such-program && {GRADE}"},
     "unmade": {"dockerfile": "FROM debian\nRUN exit 7\n"},
     "gpu": {"toml": "[environment]\ngpus = 1\n"},
     "staged": {"dockerfile": "FROM a\nFROM b\n"},
@@ -122,24 +124,31 @@ class TestReports:
 
     def test_a_task_whose_solution_is_too_slow_fails(self, reports):
         [failure] = reports["slow"]["failures"]
-        assert "longer than the agent's 0.1 s" in failure["message"]
+        assert "longer than the agent_timeout of the agent" in failure["message"]
 
     def test_the_failure_of_a_task_that_may_use_the_internet_says_so(self, reports):
         [failure] = reports["online"]["failures"]
         assert "may use the internet" in failure["message"]
 
-    def test_a_task_without_a_solution_is_skipped_unless_it_pays_for_nothing(self, reports):
-        assert reports["unsolved"]["state"] == "skipped"
+    def test_a_task_without_a_solution_is_told_apart_unless_it_pays_for_nothing(self, reports):
+        assert reports["unsolved"]["state"] == "no solution"
         assert "no solution" in reports["unsolved"]["reason"]
         assert reports["unsolved-easy"]["state"] == "failed"
 
-    def test_a_task_whose_machine_is_never_healthy_fails(self, reports):
+    def test_a_machine_that_is_never_healthy_is_named(self, reports):
         [failure] = reports["ill"]["failures"]
         assert failure["check"] == "machine"
 
-    def test_a_task_whose_image_cannot_be_built_here_is_skipped(self, reports):
-        assert reports["unmade"]["state"] == "skipped"
-        assert "line 2: RUN ended with exit status 7" in reports["unmade"]["reason"]
+    def test_a_machine_that_cannot_be_made_is_not_the_fault_of_the_task(self, reports):
+        assert (reports["unmade"]["state"], reports["ill"]["state"]) == ("fault", "fault")
+        [failure] = reports["unmade"]["failures"]
+        assert "line 2: RUN ended with exit status 7" in failure["message"]
+
+    def test_nor_is_a_command_that_the_machine_lacks(self, reports):
+        assert reports["lacking"]["state"] == "fault"
+        reason = reports["lacking"]["reason"]
+        assert reason.startswith("not found: no-such-program; the base is this host's programs")
+        assert reports["hard"]["state"] == "failed"
 
 
 RUNS = {
@@ -210,22 +219,22 @@ class TestCheats:
         result = run(cheated, "wrong", "forgeable", "--cheat", "program-reward")
         assert result.exit_code == 1
         lines = result.stdout.splitlines()
-        assert "        cheats: 1 of 1 cheats are paid: program-reward (1)" in lines
-        assert "        forgeable: 1 of 1 cheats are paid: program-reward" in lines
+        assert f"{' ' * 12}cheats: 1 of 1 cheats are paid: program-reward (1)" in lines
+        assert f"{' ' * 12}forgeable: 1 of 1 cheats are paid: program-reward" in lines
 
     def test_a_cheat_that_voids_the_episode_fails_the_task(self, cheated):
         def broken(task):
             raise RuntimeError("no commands")
 
         cheats = [CheatSpec(id="broken", entry_point=broken)]
-        [report] = check_folders(read_folder(cheated / "forgeable"), cheats=cheats)
+        [report] = check_folders(read_folder(cheated / "forgeable"), LocalProvider(), cheats=cheats)
         assert report.state == "failed"
         [failure] = report.failures
         assert failure.message == "1 of 1 void the episode: broken (RuntimeError: no commands)"
 
     def test_a_cheat_that_does_not_apply_is_not_tried(self, cheated):
         cheats = [CheatSpec(id="none", entry_point=lambda task: "")]
-        [report] = check_folders(read_folder(cheated / "fair"), cheats=cheats)
+        [report] = check_folders(read_folder(cheated / "fair"), LocalProvider(), cheats=cheats)
         assert (report.state, report.cheats.tried) == ("ok", 0)
 
 
@@ -242,7 +251,7 @@ def test_no_cheat_is_played_on_machines_that_are_not_isolated(tmp_path):
     cheats = [CheatSpec(id="any", entry_point=lambda task: "touch /no-such-folder/file")]
     with pytest.raises(ConfigError, match="isolated machines only"):
         play_cheats(found.task, NotIsolated(), cheats, threading.Event())
-    check = _TaskCheck(found, "process", NotIsolated(), threading.Event(), cheats)
+    check = _TaskCheck(found, NotIsolated(), threading.Event(), cheats)
     assert list(check._failed_cheats(found.task)) == []
     assert check._notes == [
         "cheats: not tried: they would attack this host, as its machines are not isolated"
@@ -260,17 +269,18 @@ def test_tasks_that_do_not_run_here_are_listed_and_do_not_fail_the_check(folder)
     result = run(folder, "fair", "gpu", "staged", "--no-cheats")
     assert result.exit_code == 0
     assert re.search(r"^ok +fair +\d", result.stdout, re.MULTILINE)
-    assert "skipped gpu  The task needs a GPU." in result.stdout
-    assert "skipped staged  it needs machines of 'docker'" in result.stdout
-    assert "3 tasks: 1 ok, 0 failed, 2 skipped." in result.stdout
-    assert "3/3 tasks checked" in result.stderr
+    assert "skipped     gpu  The task needs a GPU." in result.stdout
+    assert "skipped     staged  the Dockerfile has 2 stages" in result.stdout
+    assert "3 tasks: 1 ok, 0 no solution, 0 failed, 0 fault, 2 skipped." in result.stdout
+    assert "Checking 3 tasks, 4 at a time." in result.stderr
 
 
 @pytest.mark.slow
 def test_a_task_that_pays_for_nothing_fails_the_check(folder):
     result = run(folder, "easy", "--no-cheats")
     assert result.exit_code == 1
-    assert "idle: paid 1, 1, which must be 0 each time\n          all is well" in result.stdout
+    said = f"idle: paid 1, 1, which must be 0 each time\n{' ' * 14}all is well"
+    assert said in result.stdout
     assert "oracle" not in result.stdout
 
 
@@ -299,11 +309,24 @@ def test_the_tasks_that_are_checked_can_be_narrowed(tmp_path):
     assert list(checked(tmp_path, "a*", "b2", "--limit", 2, "--no-cheats")) == ["a1", "a2"]
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("provider")
+def test_a_sample_is_drawn_by_its_seed(tmp_path):
+    for name in "abcdefgh":
+        task(tmp_path / name, solve="")
+    drawn = [
+        set(checked(tmp_path, "--sample", 2, "--seed", seed, "--no-cheats")) for seed in (0, 0, 1)
+    ]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert len(drawn[2]) == 2
+
+
 def test_a_task_is_checked_on_other_machines(tmp_path):
     task(tmp_path / "fair")
     with pytest.warns(RuntimeWarning, match="without isolation"):
         found = checked(tmp_path, "--machine", "process")
-    assert "no images" in found["fair"]["reason"]
+    [failure] = found["fair"]["failures"]
+    assert "no images" in failure["message"]
 
 
 def test_a_folder_without_tasks_is_an_error(tmp_path):
@@ -330,20 +353,32 @@ def test_an_unknown_provider_is_an_error(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("provider")
-def test_ctrl_c_prints_what_was_found_and_leaves_no_machine(tmp_path):
+@pytest.mark.parametrize(
+    ("number", "form"), [(signal.SIGINT, "text"), (signal.SIGTERM, "jsonl")], ids=["int", "term"]
+)
+def test_a_signal_keeps_what_was_found_and_leaves_no_machine(tmp_path, number, form):
     mark = f"{os.getpid()}.{time.monotonic_ns()}"
     task(tmp_path / "fair")
     task(tmp_path / "stuck", solve=f"sleep {mark}")
     check = ["terminal", "check", str(tmp_path), "--no-cheats"]
     arguments = [sys.executable, "-m", "gem_core", *check]
     process = subprocess.Popen(
-        [*arguments, "--jobs", "2"], stdout=-1, stderr=-1, text=True, process_group=0
+        [*arguments, "--jobs", "2", "--format", form],
+        stdout=-1,
+        stderr=-1,
+        text=True,
+        process_group=0,
     )
-    wait_until(lambda: runs(f"sleep {mark}") and "1/2" in process.stderr.readline())
-    os.killpg(process.pid, signal.SIGINT)
+    first = process.stdout.readline()  # as soon as it is known
+    wait_until(lambda: runs(f"sleep {mark}"))
+    os.killpg(process.pid, number)
     stdout, stderr = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert re.search(r"^ok +fair", stdout)
+    if form == "jsonl":
+        assert json.loads(first)["state"] == "ok"
+        assert stdout == ""
+    else:
+        assert re.search(r"^ok +fair", first)
     assert "stuck" not in stdout
     assert "Interrupted: 1 of 2 tasks were not checked." in stderr
     assert "Traceback" not in stderr
@@ -356,7 +391,7 @@ def test_closing_the_iterator_of_reports_ends_the_machines(tmp_path):
     mark = f"{os.getpid()}.{time.monotonic_ns()}"
     task(tmp_path / "unsolved", solve="")
     task(tmp_path / "stuck", solve=f"sleep {mark}")
-    reports = check_folders(read_folder(tmp_path))
+    reports = check_folders(read_folder(tmp_path), LocalProvider())
     assert next(reports).id == "unsolved"
     wait_until(lambda: runs(f"sleep {mark}"))
     reports.close()

@@ -2,16 +2,18 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from gem_core.errors import ConfigError
+from gem_sandbox.machines.local.provider import LocalProvider
 from gem_terminal.commands import command
 from gem_terminal.folders import read_folder
 from gem_terminal.harbor import read_harbor
-from gem_terminal.placement import machine_for
+from gem_terminal.placement import outlook_of
 
 
 def harbor(folder: Path, toml: str = "", dockerfile: str = "") -> Path:
@@ -75,40 +77,80 @@ def test_what_is_not_a_folder_is_an_error(tmp_path, name, reason):
         read_folder(tmp_path / name)
 
 
+HOST = "the base is this host's programs for debian"
+
+
 @pytest.mark.parametrize(
-    ("dockerfile", "machine", "reason"),
+    ("dockerfile", "state", "reason"),
     [
-        ("", "local", ""),
+        ("", "runs", ""),
         (
             "FROM debian\nENV A=1\nARG B\nWORKDIR /app\nCOPY . .\nADD x y\nUSER u\nRUN a \\\n b",
-            "local",
-            "",
+            "may run",
+            HOST,
         ),
-        ("FROM debian\n# note\nCMD bash\nEXPOSE 80\nLABEL a=b", "local", ""),
-        ("FROM debian\n# note\nONBUILD RUN x", "docker", "line 3: ONBUILD"),
-        (
-            "FROM a AS one\nFROM b\nCOPY --from=one /x /x",
-            "docker",
-            "line 3: COPY --from=one",
-        ),
-        ("FROM a\nFROM b", "docker", "one stage"),
-        ("RUN true", "docker", "one stage"),
-        ("FROM a\nADD https://example.org/x /x", "docker", "remote"),
-        ("FROM a\nRUN <<EOF\nCMD x\nEOF\nENV A=1", "docker", "line 2: RUN with a here-document"),
-        ("FROM a\nRUN cat <<<word && echo $((1<<3))", "local", ""),
-        ("FROM a\nRUN --mount=type=cache,target=/c make", "docker", "--mount"),
+        ("FROM debian\nRUN cat <<<word && echo $((1<<3))", "may run", HOST),
+        ("FROM debian\nRUN <<EOF\nCMD x\nEOF\nENV A=1", "may run", HOST),
+        ("FROM debian\n\nRUN apt-get -y install git", "may run", "RUN at line 3 installs packages"),
+        ("FROM debian\n# note\nONBUILD RUN x", "needs docker", "line 3: ONBUILD"),
+        ("FROM a AS one\nFROM b\nCOPY --from=one /x /x", "needs docker", "line 3: COPY --from=one"),
+        ("FROM a\nFROM b", "needs docker", "2 stages"),
+        ("RUN true", "needs docker", "0 stages"),
+        ("FROM a\nADD https://example.org/x /x", "needs docker", "remote"),
+        ("FROM a\nRUN --mount=type=secret,id=x make", "needs docker", "--mount"),
     ],
 )
-def test_the_dockerfile_decides_on_the_machine(tmp_path, dockerfile, machine, reason):
-    placement = machine_for(read_harbor(harbor(tmp_path / "one", dockerfile=dockerfile)))
-    assert placement.machine == machine
-    assert reason in placement.reason
-    assert bool(placement.reason) == (machine == "docker")
+def test_the_dockerfile_decides_where_a_task_runs(tmp_path, dockerfile, state, reason):
+    task = read_harbor(harbor(tmp_path / "one", dockerfile=dockerfile))
+    with LocalProvider(images={}) as provider:
+        outlook = outlook_of(task, provider)
+    assert outlook.state == state
+    assert reason in "; ".join(outlook.reasons)
+    assert bool(outlook.reasons) == (state != "runs")
 
 
-def test_an_image_needs_docker(tmp_path):
+@pytest.mark.parametrize(
+    ("options", "state", "reason"),
+    [
+        ({"images": {"debian": "{root}"}}, "runs", ""),
+        ({"images": {"*": "{root}"}}, "may run", "for debian, by '*'"),
+        (
+            {"images": {"debian": "{root}"}, "build_network": "none"},
+            "may run",
+            "RUN at line 2 needs a network (apt-get install)",
+        ),
+    ],
+)
+def test_a_root_that_is_the_image_leaves_no_doubt(tmp_path, options, state, reason):
+    (tmp_path / "root").mkdir()
+    images = {name: str(tmp_path / "root") for name in options["images"]}
+    task = read_harbor(
+        harbor(tmp_path / "one", dockerfile="FROM debian:latest\nRUN apt-get install x")
+    )
+    with LocalProvider(**{**options, "images": images}) as provider:
+        outlook = outlook_of(task, provider)
+    assert outlook.state == state
+    assert reason in "; ".join(outlook.reasons)
+
+
+def test_an_image_needs_docker_unless_a_root_stands_for_it(tmp_path):
     task = read_harbor(harbor(tmp_path / "one", '[environment]\ndocker_image = "example/x"\n'))
-    assert machine_for(task) == ("docker", "starts from the image 'example/x'")
+    with LocalProvider(images={}) as provider:
+        expected = ("needs docker", ("starts from the image 'example/x'",))
+        assert outlook_of(task, provider) == expected
+    with LocalProvider(images={"example/x": str(tmp_path)}) as provider:
+        assert outlook_of(task, provider).state == "runs"
+
+
+def test_tests_that_fetch_what_they_use_need_it_to_be_there(tmp_path):
+    folder = harbor(tmp_path / "one")
+    (folder / "tests/test.sh").write_text("# curl\ncd /app\ncurl -LsSf https://x.example | sh\n")
+    task = read_harbor(folder)
+    with LocalProvider(images={}) as provider:
+        [reason] = outlook_of(task, provider).reasons
+        assert "the tests need a network at line 3 of test.sh (curl)" in reason
+    with LocalProvider(images={}, installed="skip") as provider:
+        assert outlook_of(task, provider).state == "runs"
 
 
 class TestTheCommand:
@@ -119,17 +161,32 @@ class TestTheCommand:
         result = self.run(mixture, "--format", "json")
         assert result.exit_code == 0
         rows = {row["id"]: row for row in json.loads(result.stdout)}
-        assert (rows["b"]["runs"], rows["b"]["machine"]) == (True, "local")
-        assert (rows["a"]["runs"], rows["a"]["machine"]) == (True, "docker")
-        assert rows["gpu"]["reason"] == "unsupported: The task needs a GPU."
-        assert rows["bad"]["reason"] == "malformed: task.toml: agent: must be a table; got 3."
-        assert not rows["bad"]["runs"]
+        states = {name: row["state"] for name, row in rows.items()}
+        assert states == {
+            "b": "runs",
+            "a": "needs docker",
+            "gpu": "unsupported",
+            "bad": "malformed",
+        }
+        assert rows["gpu"]["reasons"] == ["The task needs a GPU."]
+        assert rows["bad"]["reasons"] == ["task.toml: agent: must be a table; got 3."]
 
     def test_the_table_has_a_line_for_each_task_and_a_summary(self, mixture):
         result = self.run(mixture)
         assert result.exit_code == 0
-        assert "4 tasks: 1 on local, 1 on docker, 2 not, 2 forgeable." in result.stdout
+        counts = "1 runs, 1 needs docker, 1 unsupported, 1 malformed, 2 forgeable"
+        assert f"4 tasks: {counts}." in result.stdout
         assert "GPU" in result.stdout
+
+    def test_many_tasks_are_counted_by_reason(self, tmp_path):
+        for number in range(60):
+            harbor(tmp_path / f"t{number}", dockerfile=f"FROM a\nFROM image{number}")
+        result = self.run(tmp_path)
+        assert re.search(
+            r"^ *60 +needs docker +the Dockerfile has 2 stages", result.stdout, re.MULTILINE
+        )
+        assert "t17" not in result.stdout
+        assert "t17" in self.run(tmp_path, "--all").stdout
 
     def test_a_folder_without_a_task_that_can_be_read_is_a_failure(self, tmp_path):
         assert self.run(tmp_path).exit_code == 1
