@@ -75,7 +75,9 @@ def _row(found: TaskFolder) -> _Row:
     except ConfigError as error:
         return _Row(found.task.id, path, found.format, False, "", f"malformed: {error}")
     task = found.task
-    forgeable = "the tests run on the agent's machine" if task.mode == "shared" else task.forgeable
+    forgeable = task.forgeable or task.forgeable_by_services
+    if any(part.task.mode == "shared" for part in task.parts):
+        forgeable = "the tests run on the agent's machine"
     return _Row(task.id, path, found.format, True, machine, reason, forgeable, task.unread)
 
 

@@ -109,10 +109,9 @@ class Verifier:
             return "the tests run on the agent's machine"
         if self._carry == "all":
             return "all files of the agent are carried to the machine that grades"
-        if task.verifier_machine is None and not task.forgeable and _has_services(task):
-            return "services, whose files may be the agent's, run beside the tests"
-        if task.forgeable or not task.other_user:
-            return task.forgeable
+        forgeable = task.forgeable or task.forgeable_by_services
+        if forgeable or not task.other_user:
+            return forgeable
         return "" if self._image(task.machine).has_users else "machines have one user only here"
 
     def grade(self, machine: Machine, task: TerminalTask, number: int = 0) -> Grade:
@@ -291,13 +290,6 @@ class Verifier:
 def _grading_spec(task: TerminalTask, spec: MachineSpec) -> MachineSpec:
     """Return what grades: a machine like the agent's, but for its user, or one of its own."""
     return task.verifier_machine or replace(spec, user=task.machine.user)
-
-
-def _has_services(task: TerminalTask) -> bool:
-    """Return whether a service could reach what the tests write, as their user or as root."""
-    tests = _user(task) or task.machine.user
-    users = {service.user or task.machine.user for service in task.services if service.command}
-    return bool(users & {"", "root", "0", tests})
 
 
 def _lead_up(machine: Machine, steps: Sequence[TaskStep]) -> None:
