@@ -136,7 +136,11 @@ class Verifier:
         begin = time.monotonic()
         step, ends = task.parts[number], number + 1 == len(task.parts)
         try:
-            grade = self._grade(machine, step.task, ends=ends)
+            if ends or step.task.mode == "shared":
+                grade = self._grade(machine, step.task)
+            else:  # a copy has no processes that could change files while they are carried
+                with contextlib.closing(machine.fork()) as copy:
+                    grade = self._grade(copy, step.task)
         except (GradingError, MachineError, SnapshotError) as fault:
             self._check_untouched(step, machine.spec, fault)
             return Grade(0.0, ended_by=str(fault), seconds=time.monotonic() - begin)
@@ -166,11 +170,10 @@ class Verifier:
         with self._start(spec) as machine:
             _lead_up(machine, task.parts[: number + 1])
 
-    def _grade(self, machine: Machine, task: TerminalTask, *, ends: bool = True) -> Grade:
+    def _grade(self, machine: Machine, task: TerminalTask) -> Grade:
         if task.mode == "shared":
             return self._run(machine, task)
-        if ends:
-            machine.kill_all()
+        machine.kill_all()
         spec = _grading_spec(task, machine.spec)
         if task.verifier_machine is not None:
             with self._start(spec) as apart:
