@@ -22,6 +22,7 @@ def pytest_configure() -> None:
     """Check the required software, restore the handling of Ctrl-C, and keep bytecode."""
     required()
     hear_ctrl_c()
+    os.environ["GEM_CORE_IMAGES"] = os.devnull  # the roots of who runs the tests do not count
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # tiny models are slower with several threads
     # Otherwise each of the many processes that tests start compiles every module again.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

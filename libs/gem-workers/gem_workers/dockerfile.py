@@ -11,6 +11,7 @@ from gem_core.errors import ConfigError
 from gem_workers.untrusted_files import read_text
 
 __all__ = [
+    "HereDocument",
     "Instruction",
     "assignments",
     "needs_engine",
@@ -21,14 +22,38 @@ __all__ = [
 ]
 
 _ESCAPE = re.compile(r"#\s*escape\s*=\s*(\S)\s*", re.IGNORECASE)
-_HERE_DOCUMENT = re.compile(r"\d*<<-?(['\"]?)([A-Za-z_]\w*)\1")
+_HERE_DOCUMENT = re.compile(
+    r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.|(?<!\S)\d*<<(?P<dash>-?)[ \t]*"""
+    r"""(?P<quote>['"]?)(?P<name>[A-Za-z_][\w.-]*)(?P=quote)(?!\S)"""
+)
+"""Text in quotes, a character after a backslash, or where a here-document is asked for."""
+_CACHE_MOUNT = re.compile(r"\s*--mount=type=cache\S*")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)(?::-([^}]*))?\}|(\w+))")
 
 
-_IGNORED = frozenset({"CMD", "ENTRYPOINT", "EXPOSE", "LABEL", "MAINTAINER", "STOPSIGNAL", "VOLUME"})
+_IGNORED = frozenset(
+    {"CMD", "ENTRYPOINT", "EXPOSE", "HEALTHCHECK", "LABEL", "MAINTAINER", "STOPSIGNAL", "VOLUME"}
+)
 """Instructions that change none of an image's files."""
-_KNOWN = frozenset({"ADD", "ARG", "COPY", "ENV", "FROM", "RUN", "USER", "WORKDIR"})
+_KNOWN = frozenset({"ADD", "ARG", "COPY", "ENV", "FROM", "RUN", "SHELL", "USER", "WORKDIR"})
 _REMOTE = ("http://", "https://", "ftp://", "git@")
+
+
+@dataclass(frozen=True)
+class HereDocument:
+    """A text in a Dockerfile, after the instruction that uses it.
+
+    Args:
+        mark: Where the instruction asks for it, such as ``<<-"EOF"``.
+        name: The line that ends it.
+        content: Its lines; after ``<<-``, without the tabs before them.
+        expands: Whether variables in it stand for their values.
+    """
+
+    mark: str
+    name: str
+    content: str
+    expands: bool
 
 
 @dataclass(frozen=True)
@@ -39,13 +64,22 @@ class Instruction:
         name: The keyword in upper case, such as ``COPY``.
         arguments: What follows it, on one line; the content of here-documents is left out.
         line: The number of its first line, from 1.
-        here_documents: Whether it has here-documents.
+        here_documents: The here-documents that it uses, in order.
     """
 
     name: str
     arguments: str
     line: int
-    here_documents: bool = False
+    here_documents: tuple[HereDocument, ...] = ()
+
+    @property
+    def command(self) -> str:
+        """What ``RUN`` hands to a shell: its text with here-documents, or only their content."""
+        text = _CACHE_MOUNT.sub("", self.arguments).strip() if self.name == "RUN" else ""
+        documents = self.here_documents
+        if len(documents) == 1 and text == documents[0].mark:
+            return documents[0].content
+        return "\n".join([text, *(f"{one.content}{one.name}" for one in documents)])
 
 
 def read_dockerfile(folder: Path, name: str = "Dockerfile") -> list[Instruction]:
@@ -55,7 +89,7 @@ def read_dockerfile(folder: Path, name: str = "Dockerfile") -> list[Instruction]
         ConfigError: It cannot be read, or an instruction lacks its arguments or the end of a quote;
             the message has the line.
     """
-    lines = read_text(folder, name).splitlines()
+    lines = read_text(folder, name).replace("\r\n", "\n").split("\n")
     escape = _escape(lines)
     found = []
     number = 0
@@ -64,10 +98,14 @@ def read_dockerfile(folder: Path, name: str = "Dockerfile") -> list[Instruction]
         words, number = _logical_line(lines, number, escape)
         if words:
             keyword, arguments = words[0].upper(), words[1] if len(words) > 1 else ""
-            marks = _here_documents(keyword, arguments)
-            for mark in marks:
-                number = _after(lines, number, mark)
-            step = Instruction(keyword, arguments, first, bool(marks))
+            documents = []
+            for match in _here_documents(keyword, arguments):
+                try:
+                    document, number = _here_document(lines, number, match)
+                except ConfigError as error:
+                    raise ConfigError(f"{folder / name}, line {first}: {error}.") from None
+                documents.append(document)
+            step = Instruction(keyword, arguments, first, tuple(documents))
             if problem := _problem(step):
                 raise ConfigError(f"{folder / name}, line {first}: {problem}.")
             found.append(step)
@@ -101,22 +139,32 @@ def _logical_line(lines: Sequence[str], number: int, escape: str) -> tuple[list[
     """Return the keyword and its arguments, and the number of the next line."""
     parts: list[str] = []
     while number < len(lines):
-        line = lines[number].strip()
+        line = lines[number]
         number += 1
-        if line and not line.startswith("#"):
-            parts.append(line.removesuffix(escape).strip())
-            if not line.endswith(escape):
+        if line.strip() and not line.lstrip().startswith("#"):
+            text = line.rstrip()
+            goes_on = len(text) - len(text.rstrip(escape)) == 1
+            parts.append(text.removesuffix(escape) if goes_on else text)
+            if not goes_on:
                 break
         elif not parts:
             break
-    return " ".join(parts).split(None, 1), number
+    return "".join(parts).rstrip().split(None, 1), number
 
 
-def _after(lines: Sequence[str], number: int, mark: str) -> int:
-    """Return the number of the line after the end of a here-document."""
-    while number < len(lines) and lines[number].strip("\t") != mark:
-        number += 1
-    return number + 1
+def _here_document(
+    lines: Sequence[str], number: int, match: re.Match[str]
+) -> tuple[HereDocument, int]:
+    """Return a here-document that begins in a line, and the number of the line after it."""
+    tabs, name = "\t" if match["dash"] else "", match["name"]
+    texts = [line.lstrip("\t") if tabs else line for line in lines[number:]]
+    if name not in texts:
+        raise ConfigError(f"the here-document {name!r} has no end")
+    content = texts[: texts.index(name)]
+    document = HereDocument(
+        match[0], name, "".join(f"{one}\n" for one in content), not match["quote"]
+    )
+    return document, number + len(content) + 1
 
 
 def _escape(lines: Sequence[str]) -> str:
@@ -129,11 +177,10 @@ def _escape(lines: Sequence[str]) -> str:
     return "\\"
 
 
-def _here_documents(keyword: str, arguments: str) -> list[str]:
+def _here_documents(keyword: str, arguments: str) -> list[re.Match[str]]:
     if keyword not in {"RUN", "COPY", "ADD"}:
         return []
-    matches = map(_HERE_DOCUMENT.fullmatch, arguments.split())
-    return [match[2] for match in matches if match]
+    return [match for match in _HERE_DOCUMENT.finditer(arguments) if match["name"]]
 
 
 def workdir_of(steps: Sequence[Instruction], *, base: str = "") -> str:
@@ -213,10 +260,8 @@ def needs_engine(step: Instruction) -> str:
     words = step.arguments.split()
     if step.name not in _KNOWN | _IGNORED:
         return f"{step.name[:40]} needs a container engine"
-    if step.here_documents:
-        return f"{step.name} with a here-document needs a container engine"
-    if step.name == "RUN" and words and words[0].startswith("--"):
-        return f"RUN {words[0][:40]} needs a container engine"
+    if step.name == "RUN" and step.command.startswith("--"):
+        return f"RUN {step.command.split()[0][:40]} needs a container engine"
     if step.name in {"ADD", "COPY"}:
         options = [word for word in words if word.startswith("--")]
         other = [one for one in options if not one.startswith(("--chown=", "--chmod="))]

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, Protocol, Self, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 from gem_core.errors import ConfigError
 from gem_core.resolve import configured, resolve
@@ -18,10 +18,12 @@ from gem_workers.sandbox import Execution
 __all__ = [
     "MACHINES",
     "FileChange",
+    "ForesightedProvider",
     "Machine",
     "MachineProvider",
     "MachineSnapshot",
     "MachineSpec",
+    "Outlook",
     "Shell",
     "ShellResult",
     "check_path",
@@ -37,7 +39,7 @@ MACHINES: Kind[Spec] = Kind(
     check="gem_workers.testing:check_registered_machine",
 )
 """Entry points return a ``MachineProvider``."""
-_LIMITS = ("cpus", "memory", "disk", "processes", "health_timeout")
+_LIMITS = ("cpus", "memory", "disk", "processes", "build_timeout", "health_timeout")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +50,8 @@ class MachineSpec:
         image: The root file system: a folder of the host, or the name of an image that the
             provider knows; empty for the provider's default.
         build: A folder with a Dockerfile to build the image from; empty for none.
+        build_timeout: Seconds of wall time that building may take; a provider may be unable to
+            limit them.
         files: Files to create: absolute path to content.
         workdir: The directory in which commands start; it is created. Empty for the image's own;
             the machine's ``spec`` then has that one.
@@ -69,6 +73,7 @@ class MachineSpec:
 
     image: str = ""
     build: str = ""
+    build_timeout: float = 600.0
     files: Mapping[str, bytes] = field(default_factory=dict)
     workdir: str = "/root"
     env: Mapping[str, str] = field(default_factory=dict)
@@ -295,6 +300,41 @@ class Machine(Protocol):
 
     def close(self) -> None:
         """End all processes and drop the files; may be called twice."""
+
+
+class Outlook(NamedTuple):
+    """Whether machines of a spec can be had, as far as can be said before one is made.
+
+    Args:
+        state: ``runs``; ``may run`` if something stands in for another thing, or may be missing; or
+            ``needs docker``, if only a container engine can make it.
+        reasons: Why not ``runs``, a line each.
+    """
+
+    state: Literal["runs", "may run", "needs docker"]
+    reasons: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class ForesightedProvider(Protocol):
+    """A provider that knows what it can make before it does."""
+
+    skips_installed: bool
+    """Whether commands of its machines that install what is there succeed without a network."""
+
+    def outlook(self, spec: MachineSpec) -> Outlook:
+        """Return whether machines of a spec can be had; nothing is built or started.
+
+        Raises:
+            ConfigError: The spec is malformed, or what the provider was told to use is missing.
+        """
+
+    def stand_in(self, spec: MachineSpec) -> str:
+        """Return what stands in for the image of a spec; empty if it is the image itself.
+
+        Raises:
+            ConfigError: What the provider was told to use is missing.
+        """
 
 
 @runtime_checkable

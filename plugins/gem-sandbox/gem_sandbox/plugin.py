@@ -68,3 +68,11 @@ def gem_register(registry: Registry) -> None:
             description="Report which sandboxes and machines work here, and plugins with a problem",
         )
     )
+    registry.add(
+        Spec(
+            kind=COMMANDS,
+            id="machine",
+            entry_point="gem_sandbox.machines.roots.command:command",
+            description="Make root file systems of machines, which stand for images of tasks",
+        )
+    )

@@ -23,8 +23,8 @@ def local() -> None:
 
 @pytest.fixture(scope="session")
 def provider(local: None) -> Iterator[LocalProvider]:
-    """A provider of local machines; all others use its server."""
-    with LocalProvider() as made:
+    """A provider of local machines, builds without a network; all others use its server."""
+    with LocalProvider(build_network="none") as made:
         yield made
 
 

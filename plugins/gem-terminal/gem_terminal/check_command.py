@@ -3,29 +3,39 @@
 import contextlib
 import fnmatch
 import itertools
+import json
+import random
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from typing import NoReturn
 
 import click
-from rich.console import Console, RenderableType
-from rich.progress_bar import ProgressBar
-from rich.table import Table
 from rich.text import Text
 
 from gem_core.console import Terminal
 from gem_core.errors import ConfigError, near_names
 from gem_core.options import format_option, print_json
 from gem_core.plugins import default_registry
-from gem_rollout.commands.progress import ProgressView, print_line
 from gem_terminal.folders import TaskFolder, read_folder
+from gem_terminal.machine_option import machine_option
 from gem_terminal.specs import CHEATS, CheatSpec
 from gem_terminal.task_check import TaskReport, check_folders, id_of, why_skipped
+from gem_workers.machine import MachineProvider
 
 __all__ = ["check"]
 
 _LINES_SHOWN = 6
-_STYLES = {"ok": "green", "failed": "red", "skipped": "yellow"}
+_INDENT = " " * 12
+_STYLES = {
+    "ok": "green",
+    "no solution": "green",
+    "failed": "red",
+    "fault": "yellow",
+    "skipped": "yellow",
+}
 
 
 @click.command(
@@ -33,13 +43,12 @@ _STYLES = {"ok": "green", "failed": "red", "skipped": "yellow"}
     "  gem-core terminal check ~/tasks\n"
     "  gem-core terminal check ~/tasks 'git-*' backup-script --jobs 2\n"
     "  gem-core terminal check ~/tasks --cheat 'python-*' --cheat 'git-*'\n"
-    "  gem-core terminal check ~/tasks/backup-script --format json"
+    "  gem-core terminal check ~/tasks --machine '{id: local, installed: skip}' --no-cheats \\\n"
+    "    --sample 100 --seed 0 --format jsonl > found.jsonl"
 )
 @click.argument("folder")
 @click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
-@click.option(
-    "--machine", default="local", show_default=True, help="The id of a provider of machines."
-)
+@machine_option
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -47,7 +56,9 @@ _STYLES = {"ok": "green", "failed": "red", "skipped": "yellow"}
     show_default=True,
     help="Tasks that are checked at the same time, each on up to four machines.",
 )
-@click.option("--limit", type=click.IntRange(min=1), help="Check this many tasks only.")
+@click.option("--limit", type=click.IntRange(min=1), help="Check the first tasks only.")
+@click.option("--sample", type=click.IntRange(min=1), help="Check this many, drawn at random.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The seed of --sample.")
 @click.option(
     "--cheats/--no-cheats",
     "with_cheats",
@@ -62,13 +73,15 @@ _STYLES = {"ok": "green", "failed": "red", "skipped": "yellow"}
     metavar="PATTERN",
     help="Play the cheats whose id matches; can be repeated. 'gem-core list --kind cheats'.",
 )
-@format_option("text", "json")
+@format_option("text", "json", "jsonl")
 def check(
     folder: str,
     patterns: tuple[str, ...],
-    machine: str,
+    machine: MachineProvider,
     jobs: int,
     limit: int | None,
+    sample: int | None,
+    seed: int,
     cheat_patterns: tuple[str, ...],
     form: str,
     *,
@@ -82,31 +95,46 @@ def check(
     are marked as forgeable may pay cheats, and they are listed. Tasks that do not run here are
     skipped. A PATTERN is an id or the name of a task's folder, with * and ? as in shells.
 
-    Exit with status 1 if a task fails or none can be checked. Ctrl-C prints what was found so far.
+    A task is "ok"; has "no solution", so that only an agent that does nothing was tried; has
+    "failed" by its own fault; has a "fault" of the machine as this host makes it, such as a build
+    that fails or an image that another one stands in for; or was "skipped". What was found of a
+    task is printed as soon as it is known: as text, or with --format jsonl as a line of JSON.
+
+    Exit with status 1 if a task has failed, or none is ok or without a solution. Ctrl-C or SIGTERM
+    ends with what was found so far.
     """
-    chosen = _chosen(folder, patterns, machine, limit)
+    chosen = _chosen(folder, patterns, machine, limit, sample, seed)
     cheats = _cheats(cheat_patterns) if with_cheats else []
-    reports, is_complete = _check(chosen, machine, jobs, cheats)
+    click.echo(f"Checking {len(chosen):,} tasks, {jobs} at a time.", err=True)
+    reports, is_complete = _check(chosen, machine, jobs, cheats, form)
+    counts = _counts(reports)
     if form == "json":
         tasks = [asdict(report) for report in reports]
-        plain = {**_counts(reports), "interrupted": not is_complete, "tasks": tasks}
+        plain = {**counts, "interrupted": not is_complete, "tasks": tasks}
         print_json(plain)
-    else:
-        _print(reports)
+    elif form == "text":
+        parts = ", ".join(f"{count:,} {state}" for state, count in counts.items())
+        click.echo(f"\n{len(reports):,} tasks: {parts}.")
     if not is_complete:
         left = len(chosen) - len(reports)
         click.echo(f"Interrupted: {left:,} of {len(chosen):,} tasks were not checked.", err=True)
         raise click.Abort
-    counts = _counts(reports)
-    sys.exit(1 if counts["failed"] or not counts["ok"] else 0)
+    sys.exit(1 if counts["failed"] or not counts["ok"] + counts["no solution"] else 0)
 
 
 def _chosen(
-    folder: str, patterns: Sequence[str], machine: str, limit: int | None
+    folder: str,
+    patterns: Sequence[str],
+    machine: MachineProvider,
+    limit: int | None,
+    sample: int | None,
+    seed: int,
 ) -> list[TaskFolder]:
     found = _matching(read_folder(folder), patterns)
     if not found:
         raise ConfigError(f"No task.toml or task.yaml was found in {folder}.")
+    if sample is not None:
+        found = random.Random(seed).sample(found, min(sample, len(found)))
     numbers = itertools.accumulate(not why_skipped(each, machine) for each in found)
     pairs = zip(found, numbers, strict=True)
     return [each for each, number in pairs if limit is None or number <= limit]
@@ -127,23 +155,47 @@ def _cheats(patterns: Sequence[str]) -> list[CheatSpec]:
 
 
 def _check(
-    chosen: Sequence[TaskFolder], machine: str, jobs: int, cheats: Sequence[CheatSpec]
+    chosen: Sequence[TaskFolder],
+    machine: MachineProvider,
+    jobs: int,
+    cheats: Sequence[CheatSpec],
+    form: str,
 ) -> tuple[list[TaskReport], bool]:
-    """Return the reports in the order of the tasks, and whether there was no Ctrl-C."""
+    """Return the reports in the order of the tasks, and whether nothing ended it early."""
     reports: dict[str, TaskReport] = {}
     checking = check_folders(chosen, machine, jobs=jobs, cheats=cheats)
     is_complete = False
     with (
         contextlib.suppress(KeyboardInterrupt),
-        _CheckProgress(Terminal(stderr=True), len(chosen)) as progress,
+        _ended_by_signals(),
         contextlib.closing(checking),
     ):
         for report in checking:
             reports[report.path] = report
-            progress.add(report)
+            if form == "jsonl":
+                click.echo(json.dumps(asdict(report)))
+            elif form == "text":
+                _print(report)
         is_complete = True
     paths = [str(each.path) for each in chosen]
     return [reports[path] for path in paths if path in reports], is_complete
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM end the check as Ctrl-C does."""
+
+    def end(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _matching(found: Sequence[TaskFolder], patterns: Sequence[str]) -> list[TaskFolder]:
@@ -160,47 +212,19 @@ def _matching(found: Sequence[TaskFolder], patterns: Sequence[str]) -> list[Task
     ]
 
 
-class _CheckProgress(ProgressView):
-    """Shows how many tasks have been checked."""
-
-    def __init__(self, console: Console, total: int) -> None:
-        super().__init__(console, transient=True)
-        self._total = total
-        self._done = self._failed = 0
-
-    def add(self, report: TaskReport) -> None:
-        """Count a task."""
-        self._done += 1
-        self._failed += report.state == "failed"
-        if self._line_is_due(important=self._done == self._total):
-            print_line(self._console, str(self))
-
-    def __str__(self) -> str:
-        failed = f", {self._failed:,} failed" if self._failed else ""
-        return f"{self._done:,}/{self._total:,} tasks checked{failed}"
-
-    def _render(self) -> RenderableType:
-        row = Table.grid(padding=(0, 2, 0, 0))
-        row.add_row(ProgressBar(total=self._total, completed=self._done, width=24), str(self))
-        return row
-
-
 def _counts(reports: Sequence[TaskReport]) -> dict[str, int]:
     return {state: sum(report.state == state for report in reports) for state in _STYLES}
 
 
-def _print(reports: Sequence[TaskReport]) -> None:
+def _print(report: TaskReport) -> None:
     console = Terminal(soft_wrap=True)
-    for report in reports:
-        seconds = Text(f"  {report.seconds:.1f} s" if report.attempts else "", "dim")
-        reason = f"  {report.reason}" if report.state == "skipped" else ""
-        state = Text(f"{report.state:<8}", _STYLES[report.state])
-        console.print(Text.assemble(state, report.id, seconds, reason))
-        for note in report.notes:
-            console.print(f"        {note}")
-        for failure in report.failures:
-            console.print(f"        {failure.check}: {failure.message}")
-            for line in failure.output.rstrip().split("\n")[-_LINES_SHOWN:]:
-                console.print(Text(f"          {line}".rstrip(), "dim"))
-    counts = ", ".join(f"{count:,} {state}" for state, count in _counts(reports).items())
-    console.print(f"\n{len(reports):,} tasks: {counts}.")
+    seconds = Text(f"  {report.seconds:.1f} s" if report.attempts else "", "dim")
+    reason = f"  {report.reason}" if report.reason else ""
+    state = Text(f"{report.state:<12}", _STYLES[report.state])
+    console.print(Text.assemble(state, report.id, seconds, reason))
+    for note in report.notes:
+        console.print(f"{_INDENT}{note}")
+    for failure in report.failures:
+        console.print(f"{_INDENT}{failure.check}: {failure.message}")
+        for line in failure.output.rstrip().split("\n")[-_LINES_SHOWN:]:
+            console.print(Text(f"{_INDENT}  {line}".rstrip(), "dim"))

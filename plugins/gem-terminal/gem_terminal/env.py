@@ -18,6 +18,7 @@ from gem_core.thoughts import after_thoughts
 from gem_terminal.acting import ROOT, send, write_file
 from gem_terminal.functions import FUNCTIONS
 from gem_terminal.grading_info import note_grade, note_steps, note_unpaid
+from gem_terminal.placement import stand_in_of
 from gem_terminal.progress import Progress
 from gem_terminal.services import begin_services
 from gem_terminal.steps import begin_step
@@ -75,6 +76,9 @@ class TerminalEnv(BaseEnv):
     the observation is the next one's instruction. ``info["step"]`` has the ``name`` of the step,
     its ``number`` from 1 and the ``count``, and ``info["step_rewards"]`` what was paid so far, by
     name; the reward of the episode comes after the last step.
+
+    ``info["machine"]["base"]`` of ``reset`` names what stands in for the image that the task asks
+    for, where another one does.
 
     ``info["forgeable"]`` says whether the agent could write its own reward; see ``Verifier``.
 
@@ -206,6 +210,8 @@ class TerminalEnv(BaseEnv):
         seconds = {"prepare": prepared - begin, "start": time.monotonic() - prepared}
         info: Info = {"task_id": task.id, "seconds": seconds, "forgeable": self._is_forgeable}
         info |= self._progress.to_info()
+        if stands_in := stand_in_of(self._provider, task.machine):
+            info["machine"] = {"base": stands_in}
         if idx is not None:
             info["idx"] = idx
         if self._format is not None and self.instructions == "schemas":

@@ -166,7 +166,6 @@ def read_harbor(folder: str | Path, *, variables: Mapping[str, str] | None = Non
         machine=machine,
         prebuilt=prebuilt,
         internet=_internet(task.environment),
-        build_timeout=task.environment.build_timeout_sec,
         tests={"test.sh": b""},
         services=compose.processes,
         solution_env=task.solution.env,
@@ -340,6 +339,7 @@ def _machine(
     machine = MachineSpec(
         image="" if has_dockerfile else image or service.image,
         build=str((folder / context).resolve()) if has_dockerfile else "",
+        build_timeout=fields.build_timeout_sec,
         workdir=fields.workdir or service.working_dir or workdir_of(instructions),
         user=service.user_name or user_of(instructions),
         env={**service.environment, **fields.env},

@@ -20,7 +20,7 @@ __all__ = ["Check", "TaskStep", "TerminalTask", "UnsupportedTaskError"]
 Check = Mapping[str, Any]
 """A check from the host: its kind and its fields; see ``gem_terminal.checks``."""
 
-_TIMEOUTS = ("build_timeout", "agent_timeout", "verifier_timeout")
+_TIMEOUTS = ("agent_timeout", "verifier_timeout")
 _PLAIN = re.compile(r"(?:[^\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd\n]{0,1000}\n)+")
 """Texts that a here-document holds unchanged, in lines that a terminal takes."""
 _REWARDS = ("harbor", "pytest", "checks")
@@ -41,7 +41,6 @@ class TerminalTask:
         machine: What the machine starts with. Its network is ``none``; see ``internet``.
         prebuilt: The name of an image that was built from ``machine.build``; empty for none.
         internet: Whether the author of the task lets the agent use the internet.
-        build_timeout: Seconds of wall time for building the image.
         tests: Files that are written when the agent has finished: path below ``/tests`` to content.
         verify_command: The command that grades, run in the machine's working directory.
         verifier_timeout: Seconds of wall time for ``verify_command``.
@@ -86,7 +85,6 @@ class TerminalTask:
     machine: MachineSpec = field(default_factory=MachineSpec)
     prebuilt: str = ""
     internet: bool = False
-    build_timeout: float = 600.0
     tests: Mapping[str, bytes] = field(default_factory=dict)
     verify_command: str = "bash /tests/test.sh"
     verifier_timeout: float = 600.0

@@ -11,20 +11,21 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from gem_core.errors import ConfigError, MachineError, NoMachineError
+from gem_core.errors import ConfigError, MachineError
 from gem_tasks.task_source import ListedTasks
 from gem_terminal.env import TerminalEnv
 from gem_terminal.folders import TaskFolder
-from gem_terminal.placement import machine_for
+from gem_terminal.placement import outlook_of
 from gem_terminal.played_cheats import CheatReport, play_cheats
 from gem_terminal.specs import CheatSpec
 from gem_terminal.task import TerminalTask, UnsupportedTaskError
-from gem_workers.machine import MachineProvider, make_machine_provider
+from gem_workers.machine import MachineProvider, Outlook
 
 __all__ = [
     "CHECKS",
     "Attempt",
     "Failure",
+    "State",
     "TaskReport",
     "check_folders",
     "id_of",
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 Agent = Literal["oracle", "idle"]
+State = Literal["ok", "no solution", "failed", "fault", "skipped"]
 CHECKS: dict[str, tuple[Agent, int, float]] = {
     "oracle": ("oracle", 2, 1.0),
     "idle": ("idle", 2, 0.0),
@@ -94,8 +96,10 @@ class TaskReport:
     Args:
         id: The id of the task; the name of the folder if it cannot be read.
         path: The folder.
-        state: ``ok``, ``failed``, or ``skipped`` if it cannot be checked here.
-        reason: Why it was skipped.
+        state: ``ok``; ``no solution`` if an agent that does nothing is paid 0, and nobody knows
+            whether one that solves it would be paid; ``failed`` if the task is at fault; ``fault``
+            if its machine is, as this host makes it; or ``skipped`` if it cannot be checked here.
+        reason: Why it is none of the first two.
         failures: The checks that it failed.
         seconds: Seconds of wall time.
         attempts: The episodes of the checks, without those of cheats.
@@ -105,7 +109,7 @@ class TaskReport:
 
     id: str
     path: str
-    state: Literal["ok", "failed", "skipped"]
+    state: State
     reason: str = ""
     failures: tuple[Failure, ...] = ()
     seconds: float = 0.0
@@ -119,25 +123,25 @@ def id_of(found: TaskFolder) -> str:
     return found.path.resolve().name if found.task is None else found.task.id
 
 
-def why_skipped(found: TaskFolder, machine: str) -> str:
+def why_skipped(found: TaskFolder, provider: MachineProvider) -> str:
     """Return why a task cannot be checked here; empty if it can, or is malformed.
 
     Args:
         found: The task.
-        machine: The id of the provider of machines.
+        provider: Starts the machines.
     """
     if found.task is None:
         return str(found.refusal) if isinstance(found.refusal, UnsupportedTaskError) else ""
     try:
-        needed, why = machine_for(found.task)
+        outlook = outlook_of(found.task, provider)
     except ConfigError:
         return ""
-    return f"it needs machines of {needed!r}: it {why}" if machine == "local" and why else ""
+    return "; ".join(outlook.reasons) if outlook.state == "needs docker" else ""
 
 
 def check_folders(
     folders: Sequence[TaskFolder],
-    machine: str = "local",
+    provider: MachineProvider,
     *,
     jobs: int = 4,
     cheats: Sequence[CheatSpec] = (),
@@ -148,18 +152,14 @@ def check_folders(
 
     Args:
         folders: The tasks.
-        machine: The id of a provider of machines.
+        provider: Starts the machines; it is closed at the end.
         jobs: The number of tasks that are checked at the same time.
         cheats: The cheats that are played.
-
-    Raises:
-        GemError: There is no such provider.
     """
-    provider = make_machine_provider(machine)
     stopped = threading.Event()
     pool = ThreadPoolExecutor(jobs)
     try:
-        checks = [_TaskCheck(found, machine, provider, stopped, cheats) for found in folders]
+        checks = [_TaskCheck(found, provider, stopped, cheats) for found in folders]
         for future in as_completed([pool.submit(check.run) for check in checks]):
             yield future.result()
     finally:
@@ -174,13 +174,11 @@ class _TaskCheck:
     def __init__(
         self,
         found: TaskFolder,
-        machine: str,
         provider: MachineProvider,
         stopped: threading.Event,
         cheats: Sequence[CheatSpec],
     ) -> None:
         self._found = found
-        self._reason = why_skipped(found, machine)
         self._provider = provider
         self._stopped = stopped
         self._cheats = cheats
@@ -191,18 +189,48 @@ class _TaskCheck:
     def run(self) -> TaskReport:
         """Check the task."""
         begin = time.monotonic()
-        failures = () if self._reason else tuple(self._failures())
+        reason = why_skipped(self._found, self._provider)
+        failures = () if reason else tuple(self._failures())
+        state: State = "skipped" if reason else "ok"
+        task = self._found.task
+        if failures:
+            state, reason = self._blame(failures)
+        elif not reason and task is not None and not task.is_solvable:
+            state, reason = "no solution", _NO_SOLUTION
         return TaskReport(
             id_of(self._found),
             str(self._found.path),
-            "failed" if failures else "skipped" if self._reason else "ok",
-            self._reason,
+            state,
+            reason,
             failures,
             time.monotonic() - begin,
             tuple(self._attempts),
             self._cheat_report,
             tuple(self._notes),
         )
+
+    def _blame(self, failures: Sequence[Failure]) -> tuple[State, str]:
+        """Return whose fault it is that checks have failed, and why.
+
+        The task's, if an agent is paid that should not be, or if its machine is what it asks for.
+        """
+        if any(failure.check == "machine" for failure in failures):
+            return "fault", "its machine cannot be made here"
+        task = self._found.task
+        if task is None or any(failure.check in {"idle", "cheats"} for failure in failures):
+            paid = [one for one in self._attempts if one.check == "idle" and one.reward]
+            if task is None or paid or any(failure.check == "cheats" for failure in failures):
+                return "failed", ""
+        outlook = self._outlook(task)
+        if outlook.state == "runs":
+            return "failed", ""
+        return "fault", "; ".join(outlook.reasons)
+
+    def _outlook(self, task: TerminalTask) -> Outlook:
+        try:
+            return outlook_of(task, self._provider)
+        except ConfigError as error:
+            return Outlook("may run", (str(error),))
 
     def _failures(self) -> Iterator[Failure]:
         task = self._found.task
@@ -213,16 +241,12 @@ class _TaskCheck:
             for spec in task.machines:
                 self._provider.prepare(spec)
                 self._provider.start(spec).close()
-        except (ConfigError, NoMachineError) as error:
-            self._reason = str(error)
-        except MachineError as error:
+        except (ConfigError, MachineError) as error:
             yield Failure("machine", str(error))
         else:
             yield from self._failed_checks(task)
 
     def _failed_checks(self, task: TerminalTask) -> Iterator[Failure]:
-        if not task.is_solvable:
-            self._reason = _NO_SOLUTION
         env = TerminalEnv(
             tasks=ListedTasks([task]), machine=self._provider, command_timeout=task.agent_timeout
         )

@@ -90,7 +90,8 @@ def test_every_field_of_a_task_is_read(folder):
     assert (task.id, task.instruction) == ("ours/mend", "Mend the file.")
     assert task.tests == {"test.sh": b"echo 1 > /logs/verifier/reward.txt\n"}
     assert task.solution == {"data/a": b"b", "solve.sh": b"true\n"}
-    assert (task.agent_timeout, task.verifier_timeout, task.build_timeout) == (300, 90.5, 60)
+    assert (task.agent_timeout, task.verifier_timeout) == (300, 90.5)
+    assert task.machine.build_timeout == 60
     assert (task.agent_user, task.verifier_user) == ("agent", "1000")
     assert (task.verifier_env, task.solution_env) == ({"MODEL": "small"}, {"ANSWER": "42"})
     assert (task.mode, task.reward, task.internet) == ("fresh", "harbor", False)

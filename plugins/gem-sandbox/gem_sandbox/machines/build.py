@@ -32,33 +32,14 @@ __all__ = ["Recipe", "read_recipe"]
 
 _COPIES = frozenset({"ADD", "COPY"})
 _ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
-_RUN_TIMEOUT = 600.0
-_INSTALLS = re.compile(
-    r"apt(?:-get)?(?:\s+-[yq]+)*\s+install\s+(?P<apt>.*)|apk\s+add\s+(?P<apk>.*)"
-    r"|(?:python3?\s+-m\s+)?pip3?\s+install\s+(?P<pip>.*)"
-)
-_HOUSEKEEPING = re.compile(
-    r"apt(?:-get)?(?:\s+-\S+)*\s+(?:update|clean|autoclean|autoremove|upgrade)(?:\s+-\S+)*"
-    r"|rm\s+-rf?\s+/var/(?:lib/apt/lists|cache/apt)\S*"
-)
-_PACKAGE = re.compile(r"(?P<name>[A-Za-z0-9][\w.+-]*)")
-_PINNED = re.compile(rf"{_PACKAGE.pattern}(?:==(?P<version>[\w.+!-]+))?")
-_INSTALL_OPTION = re.compile(
-    r"-[yqU]+|--(?:yes|quiet|upgrade|user|no-cache|no-cache-dir|no-input|no-install-recommends"
-    r"|break-system-packages|disable-pip-version-check|root-user-action=\w+)"
-)
+_SHOWN = 500
+_BASE = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+"""Variables of every base, to which others may refer."""
+_SCRIPT = "/dev/shm/host/script"  # noqa: S108 - of the machine
+"""Where a here-document lies that names its own interpreter; no layer holds it."""
 _MODE = re.compile(r"[0-7]{3,4}")
-_HARMLESS = re.compile(r"set\s+-\S+|export\s+DEBIAN_FRONTEND=\S+|true|")
-_IS_THERE = """while [ $# -gt 0 ]; do
-  case $1 in
-    pip) python3 -c "import importlib.metadata as all, sys
-sys.exit(sys.argv[2] not in ('', all.version(sys.argv[1])))" "$2" "$3" 2>/dev/null ;;
-    apt) [ -e "/usr/share/doc/$2" ] || command -v "$2" >/dev/null ;;
-    apk) command -v "$2" >/dev/null ;;
-  esac || exit 1
-  shift 3
-done"""
-"""Whether all packages are there: each is three arguments, its installer, name and version."""
+_SEEKERS = {"Ip": "OutNoRoutes", "Udp": "NoPorts"}
+"""What the kernel counts where programs look for a network and there is none."""
 
 
 @dataclass(frozen=True)
@@ -74,40 +55,64 @@ class Recipe:
     folder: Path
     steps: tuple[Instruction, ...]
     base: str
-    env: dict[str, str] = field(default_factory=dict)
-    """The environment of commands, known when the recipe has been read."""
+    base_env: Mapping[str, str] = field(default_factory=dict)
+    base_workdir: str = "/"
+    base_user: str = "root"
+    """The variables, the directory and the user of that image."""
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The environment of commands."""
+        variables, env = {**_BASE, **self.base_env}, dict(self.base_env)
+        for step in self.steps:
+            if step.name in {"ARG", "ENV"}:
+                found = assignments(step.arguments, variables)
+                variables |= found
+                env |= found if step.name == "ENV" else {}
+        return env
 
     @property
     def workdir(self) -> str:
         """The directory in which commands start."""
-        return workdir_of(self.steps, base="/")
+        return workdir_of(self.steps, base=self.base_workdir)
 
     @property
     def user(self) -> str:
         """The user that runs commands."""
-        return user_of(self.steps, base="root")
+        return user_of(self.steps, base=self.base_user)
 
     def keys(self, start: str) -> list[str]:
         """Return a hash for each step: of ``start``, of all steps up to it and what they copy."""
         found = []
-        key, files = start, context_digest(self.folder)
+        key, names, variables = start, context_names(self.folder), {**_BASE, **self.base_env}
         for step in self.steps:
             parts = [key, step.name, step.arguments]
-            if step.name in _COPIES:
-                parts.append(files)
+            parts += [one.content for one in step.here_documents]
+            if step.name in {"ARG", "ENV"}:
+                variables |= assignments(step.arguments, variables)
+            elif step.name in _COPIES:
+                sources = _words(step, variables)[:-1]
+                copied = {name for one in sources for name, _ in _sources(names, one)}
+                parts.append(context_digest(self.folder, sorted(copied)))
             key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
             found.append(key)
         return found
 
     def carry_out(
-        self, machine: Machine, *, skip_prelude: bool = True, done: int = 0
+        self,
+        machine: Machine,
+        *,
+        env: Mapping[str, str] | None = None,
+        done: int = 0,
+        timeout: float = 600.0,
     ) -> Iterator[int]:
         """Do on a machine what the Dockerfile says.
 
         Args:
             machine: A machine with the files of the steps that are done, over the base image.
-            skip_prelude: Leave out commands that only install packages which are there already.
+            env: Variables of commands, which the image does not get.
             done: The number of steps that are done.
+            timeout: Seconds of wall time that a command may take.
 
         Yields:
             The number of steps that are done, after each command that was run.
@@ -115,7 +120,7 @@ class Recipe:
         Raises:
             ConfigError: An instruction cannot be carried out; the message has the file and line.
         """
-        state = _State(self, machine, skip_prelude=skip_prelude)
+        state = _State(self, machine, env or {}, timeout)
         for number, step in enumerate(self.steps):
             if number < done:
                 state.note(step)
@@ -142,18 +147,15 @@ def read_recipe(folder: str | Path) -> Recipe:
     bases = [step for step in steps if step.name == "FROM"]
     if len(bases) != 1:
         raise ConfigError(f"{place / 'Dockerfile'}: it must have one FROM; it has {len(bases)}.")
-    variables: dict[str, str] = {}
-    env: dict[str, str] = {}
+    variables = dict[str, str]()
     for step in steps:
-        if step.name in {"ARG", "ENV"}:
-            found = assignments(step.arguments, variables)
-            variables |= found
-            env |= found if step.name == "ENV" else {}
+        if step.name == "ARG":
+            variables |= assignments(step.arguments, variables)
     words = substitute(bases[0].arguments, variables).split()
     base = [word for word in words if not word.startswith("--")]
     if not base:
         raise _refusal(place, bases[0], "the image of FROM is a variable that has no value")
-    return Recipe(place, tuple(steps), base[0], env)
+    return Recipe(place, tuple(steps), base[0])
 
 
 def _refusal(folder: Path, step: Instruction, problem: str) -> ConfigError:
@@ -163,13 +165,17 @@ def _refusal(folder: Path, step: Instruction, problem: str) -> ConfigError:
 class _State:
     """A machine on which instructions are carried out, with their variables."""
 
-    def __init__(self, recipe: Recipe, machine: Machine, *, skip_prelude: bool) -> None:
+    def __init__(
+        self, recipe: Recipe, machine: Machine, env: Mapping[str, str], timeout: float
+    ) -> None:
         self._recipe = recipe
         self._machine = machine
-        self._skip_prelude = skip_prelude
+        self._env = env
+        self._timeout = timeout
         self._names = context_names(recipe.folder)
-        self._variables: dict[str, str] = {}
-        self._folder, self._user = "/", "root"
+        self._variables = {**_BASE, **recipe.base_env}
+        self._folder, self._user = recipe.base_workdir or "/", recipe.base_user or "root"
+        self._shell = ["/bin/sh", "-c"]
 
     def note(self, step: Instruction) -> None:
         """Take over what an instruction says about those that follow."""
@@ -178,6 +184,8 @@ class _State:
             self._variables |= assignments(text, self._variables)
         elif step.name == "WORKDIR":
             self._folder = self._absolute(substitute(text.strip("\"'"), self._variables))
+        elif step.name == "SHELL":
+            self._shell = _exec_form(text) or self._shell
         elif step.name == "USER":
             self._user = substitute(text.strip("\"'"), self._variables).partition(":")[0]
 
@@ -188,8 +196,8 @@ class _State:
             self._do(["mkdir", "-p", self._folder], user="root", cwd="/")
         elif step.name in _COPIES:
             self._copy(step)
-        elif step.name == "RUN" and not (self._skip_prelude and self._is_prelude(step.arguments)):
-            self._run(step.arguments)
+        elif step.name == "RUN":
+            self._run(step)
             return True
         return False
 
@@ -201,90 +209,72 @@ class _State:
         if not found.ok:
             raise ConfigError(found.stderr.strip() or f"{words[0]} failed")
 
-    def _run(self, text: str) -> None:
-        command = _exec_form(text)
+    def _run(self, step: Instruction) -> None:
+        words = None if step.here_documents else _exec_form(step.command)
+        if step.here_documents and step.command.startswith("#!"):
+            self._machine.write(_SCRIPT, step.command, mode=0o755)
+            words = [_SCRIPT]
         found = self._machine.run(
-            text if command is None else shlex.join(command),
-            timeout=_RUN_TIMEOUT,
+            shlex.join(words or [*self._shell, step.command]),
+            timeout=self._timeout,
             user=self._user,
             cwd=self._folder,
-            env=self._variables,
+            env={**self._env, **self._variables},
         )
+        said = f"It wrote at last: {(found.stderr or found.stdout).strip()[-_SHOWN:]}"
+        if self._machine.spec.network == "none":
+            network = "without a network; build_network='host' gives builds one"
+        else:
+            network = "with the network of this host"
         if not found.ok:
             why = f"the limit {found.limit}" if found.limit else f"exit status {found.exit_status}"
-            said = (found.stderr or found.stdout).strip()[-500:]
-            raise ConfigError(f"RUN ended with {why} (machines have no network): {said}")
+            why += " (what is left of build_timeout)" if found.limit == "wall_time" else ""
+            raise ConfigError(f"RUN ended with {why}, {network}. {said}")
+        if self._has_missed_network():
+            raise ConfigError(f"RUN needs a network, but went on {network}. {said}")
 
-    def _is_prelude(self, text: str) -> bool:
-        """Return whether a command only installs packages, and all of them are there.
+    def _has_missed_network(self) -> bool:
+        """Return whether programs have looked for a network on a machine that has none.
 
-        A version counts only where ``pip`` is told exactly one; a command that asks for another
-        one, for a range or for extras is run.
+        Many a script goes on then, and what it makes is half of what its author meant.
         """
-        wanted: list[str] = []
-        is_prelude = False
-        for part in re.split(r"\s*(?:&&|;)\s*", text.strip()):
-            installs = _INSTALLS.fullmatch(part)
-            if installs:
-                installer = str(installs.lastgroup)
-                pattern = _PINNED if installer == "pip" else _PACKAGE
-                for word in installs[installer].split():
-                    if _INSTALL_OPTION.fullmatch(word):
-                        continue
-                    package = pattern.fullmatch(word.strip("\"'"))
-                    if package is None:
-                        return False  # a path, a range, an option: what is wanted is not known
-                    version = package.groupdict().get("version") or ""
-                    wanted += [installer, package["name"], version]
-            elif not _HOUSEKEEPING.fullmatch(part):
-                if not _HARMLESS.fullmatch(part):
-                    return False
-                continue
-            is_prelude = True
-        if not is_prelude:
+        if self._machine.spec.network != "none":
             return False
-        script = f"bash -c {shlex.quote(_IS_THERE)} - {shlex.join(wanted)}"
-        return self._machine.run(script, user="root", cwd="/", env=self._variables).ok
+        lines = self._machine.read("/proc/net/snmp").decode().splitlines()
+        for names, values in zip(lines[::2], lines[1::2], strict=True):
+            name = names.partition(":")[0]
+            counts = dict(zip(names.split(), values.split(), strict=True))
+            if counts.get(_SEEKERS.get(name, ""), "0") != "0":
+                return True
+        return False
 
     def _copy(self, step: Instruction) -> None:
-        words = _exec_form(step.arguments) or shlex.split(step.arguments)
-        words = [substitute(word, self._variables) for word in words]
+        words = _words(step, self._variables)
         options = dict(word[2:].partition("=")[::2] for word in words if word.startswith("--"))
         paths = [word for word in words if not word.startswith("--")]
         if not _MODE.fullmatch(options.get("chmod", "644")):
             raise ConfigError(f"--chmod={options['chmod']} is not a mode such as 755")
-        if len(paths) < 2:
+        if len(paths) + len(step.here_documents) < 2:
             raise ConfigError(f"{step.name} needs a source and a destination")
         *sources, target = paths
         place = self._absolute(target)
         is_folder = (
             target.endswith(("/", "/."))
-            or len(sources) > 1
+            or len(sources) + len(step.here_documents) > 1
             or self._machine.run(f"test -d {shlex.quote(place)}", user="root", cwd="/").ok
         )
         for source in sources:
-            found = list(self._sources(source))
+            found = list(_sources(self._names, source))
             if not found:
                 raise ConfigError(f"{step.name}: there is no {source!r} in {self._recipe.folder}")
             for name, inner in found:
                 self._put(step.name, name, place, inner, is_folder=is_folder, options=options)
-
-    def _sources(self, source: str) -> Iterator[tuple[str, str]]:
-        """Yield the names that a source stands for, and their paths below the destination.
-
-        The path is empty for a name that is the source itself.
-        """
-        pattern = posixpath.normpath(source.lstrip("/"))
-        if pattern == ".":
-            yield ".", ""
-        for name in self._names:
-            if pattern == ".":
-                yield name, name
-                continue
-            for above in (name, *(str(one) for one in Path(name).parents)):
-                if above != "." and _matches(above, pattern):
-                    yield name, name[len(above) + 1 :]
-                    break
+        for document in step.here_documents:
+            content = document.content
+            if document.expands:
+                content = substitute(content, self._variables)
+            path = posixpath.join(place, document.name) if is_folder else place
+            self._write(path, content.encode(), int(options.get("chmod", "644"), 8), options)
 
     def _put(
         self,
@@ -319,10 +309,10 @@ class _State:
             self._do(["rm", "/tmp/.added"], user="root", cwd="/")  # noqa: S108
             return
         default = "755" if file.stat().st_mode & 0o111 else "644"
-        try:
-            self._machine.write(path, content, mode=int(options.get("chmod", default), 8))
-        except MachineError as error:
-            raise ConfigError(f"{how}: {error}") from error
+        self._write(path, content, int(options.get("chmod", default), 8), options)
+
+    def _write(self, path: str, content: bytes, mode: int, options: Mapping[str, str]) -> None:
+        self._machine.write(path, content, mode=mode)
         self._own(path, options)
 
     def _make_folder(self, path: str, options: Mapping[str, str]) -> None:
@@ -336,6 +326,36 @@ class _State:
     def _own(self, path: str, options: Mapping[str, str]) -> None:
         if "chown" in options:
             self._do(["chown", "-h", options["chown"], path], user="root", cwd="/")
+
+
+def _words(step: Instruction, variables: Mapping[str, str]) -> list[str]:
+    """Return the options, the sources and the destination of ``COPY`` or ``ADD``.
+
+    Here-documents are left out.
+    """
+    text = step.arguments
+    for document in step.here_documents:
+        text = text.replace(document.mark, "", 1)
+    words = _exec_form(text) or shlex.split(text)
+    return [substitute(word, variables) for word in words]
+
+
+def _sources(names: Sequence[str], source: str) -> Iterator[tuple[str, str]]:
+    """Yield the names that a source stands for, and their paths below the destination.
+
+    The path is empty for a name that is the source itself.
+    """
+    pattern = posixpath.normpath(source.lstrip("/"))
+    if pattern == ".":
+        yield ".", ""
+    for name in names:
+        if pattern == ".":
+            yield name, name
+            continue
+        for above in (name, *(str(one) for one in Path(name).parents)):
+            if above != "." and _matches(above, pattern):
+                yield name, name[len(above) + 1 :]
+                break
 
 
 def _matches(name: str, pattern: str) -> bool:

@@ -17,14 +17,18 @@ __all__ = ["context_digest", "context_names"]
 _GLOB = re.compile(r"\*\*/|\*\*|\*|\?|\[[^]]+\]|.")
 
 
-def context_digest(folder: Path) -> str:
+def context_digest(folder: Path, names: Sequence[str] | None = None) -> str:
     """Return a hash of what a Dockerfile of a folder can copy.
+
+    Args:
+        folder: The folder.
+        names: The names below it that are copied; None for all.
 
     Raises:
         ConfigError: A file cannot be read.
     """
     digest = hashlib.sha256()
-    for name in context_names(folder):
+    for name in context_names(folder) if names is None else names:
         path = folder / name
         digest.update(os.fsencode(f"{name}\0{path.lstat().st_mode}\0"))
         if path.is_symlink():

@@ -77,9 +77,29 @@ class Unpacker:
         last = self._go_to(self._here, name)
         remove(self._here.descriptor, last)
 
+    def empty(self, name: str) -> None:
+        """Remove all that is in a folder; nothing if it is not there."""
+        if self.is_folder(name):
+            self._here.go(_place(name))
+            for one in os.listdir(self._here.descriptor):
+                remove(self._here.descriptor, one)
+
+    def make_folders(self, name: str) -> None:
+        """Make a folder and those above it, as far as they are not there."""
+        self._here.go("")
+        for part in filter(None, _place(name).split("/")):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(part, 0o755, dir_fd=self._here.descriptor)
+            self._here.enter(part)
+
     def is_folder(self, name: str) -> bool:
         """Return whether a folder is there."""
-        last = self._go_to(self._here, name)
+        if not _place(name):
+            return True
+        try:
+            last = self._go_to(self._here, name)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
         try:
             status = os.stat(last, dir_fd=self._here.descriptor, follow_symlinks=False)
         except FileNotFoundError:

@@ -1,32 +1,32 @@
-"""Images that were built from a Dockerfile: what it wrote over the root that it starts from.
+"""Images that were built from a Dockerfile: layers over the root that it starts from.
 
-They are kept in the user's cache, by a hash of all that they are made of; so is what each command
-of the Dockerfile left, from which a build goes on when only later lines have changed.
+Each command of the Dockerfile makes a layer, which has a hash of all that it depends on: the root,
+the steps up to this one, and the files that these copy. So a build goes on where only later lines
+have changed, and images whose first lines are equal share their layers.
 """
 
-import contextlib
-import fnmatch
-import hashlib
-import io
+import os
 import platform
-import tarfile
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import IO, Literal, Protocol, Self
 
-from gem_core.caches import cache_folder
-from gem_sandbox.machines.base import snapshot_of_files
-from gem_sandbox.machines.build import Recipe, read_recipe
-from gem_sandbox.machines.host_machine import HostMachine
-from gem_workers.machine import MachineSnapshot, MachineSpec
+from gem_sandbox.machines.build import read_recipe
+from gem_sandbox.machines.local.bases import Base, Bases
+from gem_sandbox.machines.local.host_network import HOST_FOLDER, BuildNetwork, build_network
+from gem_sandbox.machines.local.layers import Layers
+from gem_workers.machine import Machine, MachineSpec
 
-__all__ = ["BuiltImage", "find_or_build"]
+__all__ = ["BuildMachine", "BuiltImage", "find_or_build"]
 
-_CACHE = "machines"
-_FORMAT = "2"
-_DIGEST = hashlib.sha256().digest_size
-_LIMIT = 1 << 32
+_FORMAT = "3"
+_LIMIT = 10 << 30
+_MEMORY = 8 << 30
+_PROCESSES = 4096
+_SHOWN = 200
 
 
 @dataclass(frozen=True)
@@ -34,110 +34,101 @@ class BuiltImage:
     """An image.
 
     Args:
-        key: The hash of all that it is made of.
-        base: The folder with the root that it starts from; empty for the default.
+        base: The root that it starts from.
         env: Environment variables of its commands.
         workdir: The directory in which its commands start.
         user: The user that runs its commands.
-        archive: What was written, as ``archive.pack`` writes it.
+        layers: What was written over the base, lowest first.
     """
 
-    key: str
-    base: str
+    base: Base
     env: Mapping[str, str]
     workdir: str
     user: str
-    archive: bytes
+    layers: tuple[Path, ...] = ()
 
-    # A cached_property of Python 3.11 has a lock, which a fork would inherit.
-    _names: list[frozenset[str]] = field(default_factory=list, init=False, repr=False)
 
-    @property
-    def names(self) -> frozenset[str]:
-        """The names of the members of the archive."""
-        if not self._names:
-            with tarfile.open(fileobj=io.BytesIO(self.archive)) as opened:
-                self._names.append(frozenset(opened.getnames()))
-        return self._names[0]
+class BuildMachine(Machine, Protocol):
+    """A machine on which a Dockerfile is carried out."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def pack_layer(self, file: IO[bytes], limit: int) -> None:
+        """End all processes, and write an archive of what was written over the image."""
 
 
 def find_or_build(
     folder: str,
-    images: Mapping[str, str],
-    start: Callable[[MachineSpec, MachineSnapshot | None], HostMachine],
+    bases: Bases,
+    found: Layers,
+    start: Callable[[MachineSpec, BuiltImage], BuildMachine],
     *,
-    skip_prelude: bool,
+    network: Literal["host", "none"],
+    skips_installed: bool,
+    timeout: float,
+    mount_points: Sequence[str] = (),
 ) -> BuiltImage:
-    """Return the image of a folder with a Dockerfile, from the cache if it is there.
+    """Return the image of a folder with a Dockerfile, of layers from the cache if they are there.
 
     Args:
         folder: The folder.
-        images: Folders with a root file system, by patterns of the names in ``FROM``.
-        start: Starts a machine to build on.
-        skip_prelude: Leave out commands that only install what is there.
+        bases: Root file systems for the names in ``FROM``; others stand for this host's programs.
+        found: Where layers are found and kept.
+        start: Starts a machine of an image to build on.
+        network: The network of the commands.
+        skips_installed: Whether nothing is installed that is there.
+        timeout: Seconds of wall time that it may take; what is done by then is kept.
+        mount_points: Where machines have further folders of the host.
 
     Raises:
         ConfigError: The Dockerfile cannot be carried out.
-        MachineError: The machine failed.
+        MachineError: The machine failed, or a layer cannot be kept.
     """
     recipe = read_recipe(folder)
-    found = (path for name, path in images.items() if fnmatch.fnmatchcase(recipe.base, name))
-    base = next(found, "")
-    keys = recipe.keys("\0".join((_FORMAT, platform.machine(), base, str(skip_prelude))))
-    archive = _read(keys[-1])
-    if archive is None:
-        archive = _build(recipe, keys, base, start, skip_prelude=skip_prelude)
-    return BuiltImage(keys[-1], base, recipe.env, recipe.workdir, recipe.user, archive)
+    base = bases.find(recipe.base) or Base(recipe.base, is_exact=False)
+    recipe = replace(
+        recipe, base_env=base.env, base_workdir=base.workdir or "/", base_user=base.user or "root"
+    )
+    image = BuiltImage(base, recipe.env, recipe.workdir, recipe.user)
+    start_key = [_FORMAT, platform.machine(), *_identity(base), str(skips_installed), *mount_points]
+    keys = recipe.keys("\0".join(start_key))
+    done, chain = len(keys), found.chain(keys[-1])
+    while done and chain is None:
+        done -= 1
+        chain = found.chain(keys[done - 1]) if done else ()
+    image = replace(image, layers=chain or ())
+    spec = MachineSpec(
+        workdir="/",
+        disk=_LIMIT,
+        memory=_MEMORY,
+        processes=_PROCESSES,
+        cpus=os.cpu_count() or 1,
+        network=network,
+    )
+    host = build_network() if network == "host" else BuildNetwork({"PIP_RETRIES": "0"}, {})
+    end = time.monotonic() + timeout
+    while done < len(keys):
+        with start(spec, image) as machine:
+            for path, content in {f"{HOST_FOLDER}/build": b"", **host.files}.items():
+                machine.write(path, content)
+            left = end - time.monotonic()
+            steps = recipe.carry_out(machine, env=host.env, done=done, timeout=max(left, 0.1))
+            done = next(steps, len(keys))
+            with tempfile.TemporaryFile() as archive:
+                machine.pack_layer(archive, _LIMIT)
+                step = recipe.steps[done - 1]
+                line = f"{step.name} {step.arguments}".strip()
+                added = found.add(keys[done - 1], image.layers, archive, step=line[:_SHOWN])
+        image = replace(image, layers=added)
+    return image
 
 
-def _build(
-    recipe: Recipe,
-    keys: Sequence[str],
-    base: str,
-    start: Callable[[MachineSpec, MachineSnapshot | None], HostMachine],
-    *,
-    skip_prelude: bool,
-) -> bytes:
-    """Build an image from the last step on that is in the cache; keep what each command leaves."""
-    found = ((done, _read(keys[done - 1])) for done in range(len(keys) - 1, 0, -1))
-    done, archive = next((one for one in found if one[1] is not None), (0, None))
-    snapshot = None if archive is None else snapshot_of_files("local", archive)
-    with start(MachineSpec(image=base, workdir="/", disk=_LIMIT), snapshot) as machine:
-        for number in recipe.carry_out(machine, skip_prelude=skip_prelude, done=done):
-            archive = _keep(machine, keys[number - 1])
-            if number == len(keys):
-                return archive
-        return _keep(machine, keys[-1])
-
-
-def _keep(machine: HostMachine, key: str) -> bytes:
-    """Return an archive of the changes of a machine, and put it into the cache."""
-    machine.kill_all()
-    archive = machine.pack_changes(_LIMIT)
-    _write(key, archive)
-    return archive
-
-
-def _read(key: str) -> bytes | None:
-    """Return an archive of the cache; None if it is missing or damaged."""
-    try:
-        data = (cache_folder(_CACHE) / key).read_bytes()
-    except OSError:
-        return None
-    archive = data[_DIGEST:]
-    return archive if hashlib.sha256(archive).digest() == data[:_DIGEST] else None
-
-
-def _write(key: str, archive: bytes) -> None:
-    """Write to the cache, as a whole or not at all; it is optional."""
-    file = cache_folder(_CACHE) / key
-    with contextlib.suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as made:
-            try:
-                made.write(hashlib.sha256(archive).digest() + archive)
-                made.flush()
-                Path(made.name).replace(file)
-            except BaseException:
-                Path(made.name).unlink(missing_ok=True)
-                raise
+def _identity(base: Base) -> tuple[str, ...]:
+    """Return what tells a root from others, also from one that was at its place before."""
+    if not base.folder:
+        return ("",)
+    place = Path(base.folder)
+    status = place.stat()
+    return str(place.resolve()), str(status.st_ino), str(status.st_mtime_ns)

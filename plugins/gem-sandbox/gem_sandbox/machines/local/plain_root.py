@@ -12,7 +12,8 @@ import stat
 from collections.abc import Iterator
 from typing import IO
 
-from gem_sandbox.machines.archive import OPAQUE_HEADER, Found
+from gem_sandbox.machines.archive import OPAQUE_HEADER, Found, pack_all
+from gem_sandbox.machines.archive import layers as upper_folders
 from gem_sandbox.machines.local.copy_tree import copy_tree
 from gem_sandbox.machines.trees import Entry, walk
 from gem_sandbox.machines.unpacking import Unpacker, is_deleted, members
@@ -24,18 +25,19 @@ Listing = dict[str, tuple[int, int]]
 """The number and the time of change of each path."""
 
 _PROGRAMS = ("bin", "lib", "lib32", "lib64", "libx32", "sbin", "usr")
+_LIMIT = 1 << 40
 _TOP = "0"
 """The name of the root's folder in archives."""
 
 
-def fill(base: int, layers: int, archives: list[int]) -> Listing:
+def fill(base: int, layers: int, built: list[int], snapshot: int) -> Listing:
     """Copy an image without its programs, and what was written over it.
 
     Args:
         base: A descriptor of the image's folder.
         layers: A descriptor of the folder that gets the copy.
-        archives: Descriptors of archives: of what was built, if anything was, and of a snapshot or
-            nothing (-1).
+        built: Descriptors of what was built: a folder for each layer, the lowest first.
+        snapshot: A descriptor of the archive of a snapshot; -1 for none.
 
     Returns:
         What there is without the snapshot.
@@ -52,9 +54,11 @@ def fill(base: int, layers: int, archives: list[int]) -> Listing:
     for name in programs:
         os.mkdir(name, 0o755, dir_fd=top)
     os.close(top)
-    *built, snapshot = archives
-    for archive in built:
-        _apply(archive, layers, programs)
+    for layer in built:
+        with os.fdopen(os.memfd_create("layer"), "w+b") as archive:
+            pack_all(layer, upper_folders(layer), archive, _LIMIT)
+            archive.flush()
+            _apply(archive.fileno(), layers, programs)
     found = _listing(layers)
     if snapshot >= 0:
         _apply(snapshot, layers, programs)

@@ -3,29 +3,38 @@
 import contextlib
 import functools
 import os
+import shutil
 import socket
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Literal, Self, cast
+from typing import IO, Any, Literal, Self, TypeVar, cast
 
 from gem_core.errors import ConfigError, MachineError, SnapshotError
 from gem_core.lifetimes import Lifetime
 from gem_sandbox.holder import Holder
+from gem_sandbox.machines.build import read_recipe
 from gem_sandbox.machines.host_machine import HostMachine
 from gem_sandbox.machines.job_starter import Job
+from gem_sandbox.machines.local.bases import Base, Bases
+from gem_sandbox.machines.local.host_network import name_files
 from gem_sandbox.machines.local.images import BuiltImage, find_or_build
+from gem_sandbox.machines.local.installed import FOLDER as PROGRAMS
+from gem_sandbox.machines.local.installed import programs
+from gem_sandbox.machines.local.layers import FILES, Layers, has_path
 from gem_sandbox.machines.local.messages import STATUS, receive, send
+from gem_sandbox.machines.local.outlook import doubts, why_engine
 from gem_sandbox.machines.local.server_process import ServerProcess
 from gem_sandbox.machines.local.skeleton import skeleton
 from gem_sandbox.machines.memory_file import memory_file
 from gem_sandbox.machines.selection import Record, records
 from gem_sandbox.shared_pools import shared_pools
-from gem_workers.machine import MachineSnapshot, MachineSpec, check_path
+from gem_workers.machine import MachineSnapshot, MachineSpec, Outlook, check_path
 
 __all__ = ["LocalMachine", "LocalProvider"]
 
+_Taken = TypeVar("_Taken")
 _START, _RESTORE, _ANSWER = 30.0, 600.0, 30.0
 """Seconds until a machine must have started, alone or with files of another one, and answers."""
 _KEY = "machines"
@@ -37,15 +46,21 @@ class LocalProvider:
     """Machines in namespaces of the kernel: root of their own users, without a network.
 
     What a machine writes is kept in memory; it counts towards ``disk``. Images are folders of the
-    host, or are built from a Dockerfile (``build``) without a container engine and without a
-    network: of one stage, with files of its own folder.
+    host, or are built from a Dockerfile (``build``) without a container engine: of one stage, with
+    files of its own folder.
 
     Args:
-        images: Folders with a root file system for the names in ``FROM``, which may have wildcards,
-            such as ``{"debian:*": "/srv/debian"}``. Other names stand for the default: the host's
-            ``/usr``.
-        prelude: ``skip`` to leave out commands of a Dockerfile that only install packages which
-            are there already, or ``run``.
+        images: Root file systems for names of images, which may have wildcards: the name of one
+            that ``gem-core machine root`` has made, or an absolute folder, such as
+            ``{"python:3.13": "debian", "*": "/srv/debian"}``. The most specific name counts. None
+            for the file of images. A name in ``FROM`` that nothing stands for starts from the
+            programs of this host, which ``base_of`` then says.
+        build_network: The network of a Dockerfile's commands: ``host``, as its author is trusted
+            just as an image is, or ``none``. Machines have none but what their spec says.
+        installed: Where ``apt-get``, ``pip``, ``uv`` and others do nothing, and succeed, if what
+            they are to install is there in the version asked for: in builds (``build``), in
+            machines too (``skip``), as tests that install what they use need it without a network,
+            or nowhere (``run``).
         folders: Folders of the host that machines see, by their path in the machine, such as
             ``{"/opt/tools": "/srv/tools"}``. What a machine writes there stays in the machine.
         overlay: Whether to use overlayfs where it can be mounted. Without it, programs cannot be
@@ -58,17 +73,22 @@ class LocalProvider:
         self,
         *,
         images: Mapping[str, str] | None = None,
-        prelude: Literal["skip", "run"] = "skip",
+        build_network: Literal["host", "none"] = "host",
+        installed: Literal["build", "skip", "run"] = "build",
         folders: Mapping[str, str] | None = None,
         overlay: bool = True,
     ) -> None:
-        if prelude not in {"skip", "run"}:
-            raise ConfigError(f"prelude must be 'skip' or 'run'; got {prelude!r}.")
-        self._images = dict(images or {})
+        if build_network not in {"host", "none"}:
+            raise ConfigError(f"build_network must be 'host' or 'none'; got {build_network!r}.")
+        if installed not in {"build", "skip", "run"}:
+            raise ConfigError(f"installed must be 'build', 'skip' or 'run'; got {installed!r}.")
+        self._bases = Bases(images)
         self._folders = _checked_folders(folders or {})
         self._overlay = overlay
-        self._skip_prelude = prelude == "skip"
+        self._build_network, self._installed = build_network, installed
+        self.skips_installed = installed == "skip"
         self._built: dict[str, BuiltImage] = {}
+        self._layers = Layers()
         self._server = shared_pools.lease(_KEY, ServerProcess)
         self._lifetime = Lifetime(
             self, shared_pools.release, _KEY, what="provider", error=MachineError
@@ -79,78 +99,152 @@ class LocalProvider:
         """Build the image of a spec, unless it was built before; see ``MachineProvider``."""
         self.image(spec, build=True)
 
-    def image(self, spec: MachineSpec, *, build: bool = False) -> BuiltImage | None:
-        """Return the image that was built for a spec; None if it has no Dockerfile.
+    def image(self, spec: MachineSpec, *, build: bool = False) -> BuiltImage:
+        """Return the image of a spec.
 
         Args:
             spec: The spec.
             build: Whether to look again for changes of the Dockerfile and its files.
         """
         if not spec.build:
-            self.layers(spec)
-            return None
+            base = self._base_of_image(spec.image)
+            return BuiltImage(base, base.env, base.workdir, base.user)
         if build or spec.build not in self._built:
             self._built[spec.build] = find_or_build(
-                spec.build, self._images, self.start, skip_prelude=self._skip_prelude
+                spec.build,
+                self._bases,
+                self._layers,
+                self._start_build,
+                network=self._build_network,
+                skips_installed=self._installed != "run",
+                timeout=spec.build_timeout,
+                mount_points=list(self._folders),
             )
         return self._built[spec.build]
 
-    def layers(self, spec: MachineSpec) -> dict[str, str]:
+    def base_of(self, spec: MachineSpec) -> Base:
+        """Return the root file system from which a machine of a spec starts; nothing is built.
+
+        Raises:
+            ConfigError: The Dockerfile cannot be read, or a root is missing.
+        """
+        if not spec.build:
+            return self._base_of_image(spec.image)
+        name = read_recipe(spec.build).base
+        return self._bases.find(name) or Base(name, is_exact=False)
+
+    def stand_in(self, spec: MachineSpec) -> str:
+        """Return what stands in for the image of a spec; see ``ForesightedProvider``."""
+        return self.base_of(spec).description
+
+    def outlook(self, spec: MachineSpec) -> Outlook:
+        """Return whether machines of a spec can be had; see ``ForesightedProvider``."""
+        if not spec.build:
+            if spec.image and not Path(spec.image).is_absolute():
+                base = self._bases.find(spec.image)
+                if base is None:
+                    return Outlook("needs docker", (f"starts from the image {spec.image!r}",))
+                if base.description:
+                    return Outlook("may run", (f"the base is {base.description}",))
+            return Outlook("runs")
+        folder = Path(spec.build)
+        if why := why_engine(folder):
+            return Outlook("needs docker", (why,))
+        has_network = self._build_network == "host"
+        reasons = tuple(doubts(folder, self.base_of(spec), has_network=has_network))
+        return Outlook("may run" if reasons else "runs", reasons)
+
+    def _base_of_image(self, name: str) -> Base:
+        if not name:
+            return Base(workdir="/root")
+        if Path(name).expanduser().is_absolute():
+            folder = Path(name).expanduser()
+            if not folder.is_dir():
+                raise ConfigError(f"There is no folder {name!r} with a root file system.")
+            return Base(name, str(folder), workdir="/")
+        base = self._bases.find(name)
+        if base is None:
+            raise ConfigError(
+                f"No root file system stands for the image {name!r}. Make one: gem-core machine "
+                f"root NAME --from docker:{name} --for {name}; or use the machine 'docker'."
+            )
+        return base
+
+    def mount_points(self, base: Base) -> dict[str, str]:
         """Return the mount points of a machine with the host's folders below them.
 
         An empty name of a folder is the skeleton of the default root.
         """
-        image = self._built[spec.build].base if spec.build else spec.image
-        if not image:
+        if not base.folder:
             return {"": "", **{path: path for path in _SYSTEM}, **self._folders}
-        folder = Path(image).expanduser()
-        if not folder.is_absolute() or not folder.is_dir():
-            raise ConfigError(
-                f"The provider 'local' takes the absolute path of a folder as image, which holds "
-                f"a root file system; got {image!r}."
-            )
-        return {"": str(folder), **self._folders}
+        return {"": base.folder, **self._folders}
 
     def start(self, spec: MachineSpec, snapshot: MachineSnapshot | None = None) -> "LocalMachine":
         """Start a machine; see ``MachineProvider``."""
-        machine = self.new(spec)
+        return self.start_from(spec, self.image(spec), snapshot)
+
+    def start_from(
+        self, spec: MachineSpec, image: BuiltImage, snapshot: MachineSnapshot | None = None
+    ) -> "LocalMachine":
+        """Start a machine of an image, whatever image the spec names."""
+        machine = self.new(spec, image)
         machine.begin(snapshot)
         return machine
 
-    def new(self, spec: MachineSpec) -> "LocalMachine":
-        """Return a machine that is yet to begin."""
+    def _start_build(self, spec: MachineSpec, image: BuiltImage) -> "LocalMachine":
+        """Start a machine to carry out a Dockerfile on."""
+        machine = self.new(spec, image, skips_installed=self._installed != "run")
+        machine.begin(None)
+        return machine
+
+    def new(
+        self, spec: MachineSpec, image: BuiltImage, *, skips_installed: bool | None = None
+    ) -> "LocalMachine":
+        """Return a machine that is yet to begin.
+
+        Args:
+            spec: What it starts with.
+            image: Its image.
+            skips_installed: Whether nothing is installed that is there; None for the default.
+        """
         self._lifetime.check()
-        image = self.image(spec)
-        if image is not None:
-            spec = spec.settled(workdir=image.workdir, user=image.user)
-        else:
-            spec = spec.settled(workdir="/" if spec.image else "/root", user="root")
-        machine = LocalMachine(self, spec)
+        if skips_installed is None:
+            skips_installed = self.skips_installed
+        spec = spec.settled(workdir=image.workdir, user=image.user)
+        machine = LocalMachine(self, spec, image, skips_installed=skips_installed)
         self._machines.add(machine)
         self._lifetime.check()
         return machine
 
-    def connect(self, spec: MachineSpec, source: int | None) -> socket.socket:
+    def connect(
+        self,
+        spec: MachineSpec,
+        image: BuiltImage,
+        source: int | None,
+        programs: Mapping[str, str],
+    ) -> socket.socket:
         """Start a machine's processes; return its control socket.
 
         Args:
             spec: What it starts with.
+            image: Its image.
             source: A descriptor of the files: an archive, or the folder of another machine's
                 layers; None for those of the image.
+            programs: Programs that it gets besides, by their paths in one folder.
         """
-        built = self.image(spec)
         plan = {
             **_plan(spec),
             "overlay": self._overlay,
-            "layers": self.layers(spec),
-            "built": "" if built is None else built.key,
+            "mount_points": self.mount_points(image.base),
+            "built": [(str(one.parent), f"{one.name}/{FILES}") for one in image.layers],
             "has_source": source is not None,
+            "programs": dict(programs),
+            "names": name_files() if spec.network == "host" else {},
         }
-        archive = None if built is None else built.archive
-        mine, answer = self._ask_server(plan, source, archive)
+        mine, answer = self._ask_server(plan, source)
         if answer is None and self._server.has_died():  # before it got to this machine
             mine.close()
-            mine, answer = self._ask_server(plan, source, archive)
+            mine, answer = self._ask_server(plan, source)
         try:
             _value(answer)
         except BaseException:
@@ -160,19 +254,14 @@ class LocalProvider:
         return mine
 
     def _ask_server(
-        self, plan: dict[str, Any], source: int | None, archive: bytes | None
+        self, plan: dict[str, Any], source: int | None
     ) -> tuple[socket.socket, dict[str, Any] | None]:
         """Ask for a machine; return its control socket and the first answer, if there is one."""
         mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         mine.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
         try:
-            with theirs, contextlib.ExitStack() as stack:
-                descriptors = [theirs.fileno()]
-                if source is not None:
-                    descriptors.append(source)
-                if archive is not None:
-                    descriptors.append(memory_file(archive))
-                    stack.callback(os.close, descriptors[-1])
+            with theirs:
+                descriptors = [theirs.fileno(), *([] if source is None else [source])]
                 self._server.start(plan, descriptors)
             mine.settimeout(_START if source is None else _RESTORE)
             return mine, receive(mine)[0]
@@ -183,19 +272,20 @@ class LocalProvider:
             mine.close()
             raise
 
-    def has(self, spec: MachineSpec, path: str) -> bool:
-        """Return whether the image of a spec has a path."""
-        layers = self.layers(spec)
-        built = self.image(spec)
-        if built is not None:
-            targets = [target for target in layers if f"{path}/".startswith(f"{target}/")]
-            target = max(targets, key=len)
-            name = f"./{list(layers).index(target)}{path.removeprefix(target)}"
-            if name in built.names:
-                return True
-        if layers[""]:
-            return os.path.lexists(layers[""] + path)
-        return path in _skeleton_paths() or (path.startswith("/usr/") and os.path.lexists(path))
+    def has(self, image: BuiltImage, path: str) -> bool:
+        """Return whether an image has a path."""
+        points = self.mount_points(image.base)
+        targets = [target for target in points if f"{path}/".startswith(f"{target}/")]
+        target = max(targets, key=len)
+        inside = f"{list(points).index(target)}{path.removeprefix(target)}"
+        for layer in reversed(image.layers):
+            if (found := has_path(layer, inside)) is not None:
+                return found
+        if points[""]:
+            return os.path.lexists(points[target] + path.removeprefix(target))
+        return path in _skeleton_paths() or (
+            bool(target) and os.path.lexists(points[target] + path.removeprefix(target))
+        )
 
     def close(self) -> None:
         """End all machines; may be called twice. In a fork, nothing happens.
@@ -272,9 +362,19 @@ class LocalMachine(HostMachine):
 
     provider = "local"
 
-    def __init__(self, provider: LocalProvider, spec: MachineSpec) -> None:
+    def __init__(
+        self,
+        provider: LocalProvider,
+        spec: MachineSpec,
+        image: BuiltImage,
+        *,
+        skips_installed: bool,
+    ) -> None:
+        self._image = image
+        self._programs = programs() if skips_installed else {}
         self._control = Holder(_hang_up, what="machine", error=MachineError)
         super().__init__(spec, self._control.end)
+        self.image_env = image.env
         self._provider = provider
         self._has_ended = False
 
@@ -283,20 +383,24 @@ class LocalMachine(HostMachine):
             self._connect(None if data is None else stack.enter_context(_descriptor(data)))
 
     def _connect(self, source: int | None) -> None:
-        self._control.put(self._provider.connect(self.spec, source))
-        image = self._provider.image(self.spec)
-        self.image_env = {} if image is None else image.env
+        control = self._provider.connect(self.spec, self._image, source, self._programs)
+        self._control.put(control)
+
+    def environment(self, env: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return the environment of a command."""
+        found = super().environment(env)
+        return {**found, "PATH": f"{PROGRAMS}:{found['PATH']}"} if self._programs else found
 
     def replace_files(self, data: bytes) -> None:
         with _descriptor(data) as source:
-            self._control.put(self._provider.connect(self.spec, source))
+            self._connect(source)
         self._has_ended = False
 
     def fork(self) -> "LocalMachine":
         """Return another machine in the same state; files are copied without an archive."""
         with self.in_use(), self._lock:
             state = self._shell.state()
-            machine = self._provider.new(self.spec)
+            machine = self._provider.new(self.spec, self._image)
             _, layers = self._ask({"do": "stop"})
             if not layers:  # the machine has no overlay
                 return super().fork()
@@ -316,7 +420,7 @@ class LocalMachine(HostMachine):
             self._ask({"do": "resume"})
 
     def copy(self, snapshot: MachineSnapshot) -> "LocalMachine":
-        return self._provider.start(self.spec, snapshot)
+        return self._provider.start_from(self.spec, self._image, snapshot)
 
     def _ask(
         self, request: dict[str, Any], descriptors: Sequence[int] = ()
@@ -393,9 +497,10 @@ class LocalMachine(HostMachine):
 
     def find(self, name: str) -> tuple[str, bool]:
         _, layer, *rest = [*name.split("/", 2), ""][:3] if "/" in name else ("", "")
-        target = list(self._provider.layers(self.spec))[int(layer)] if layer else ""
+        points = self._provider.mount_points(self._image.base)
+        target = list(points)[int(layer)] if layer else ""
         path = f"{target}/{rest[0]}" if rest and rest[0] else ""
-        return path, bool(path) and self._provider.has(self.spec, path)
+        return path, bool(path) and self._provider.has(self._image, path)
 
     def pack(self, path: str, limit: int) -> bytes:
         request = {"do": "pack", "path": path, "limit": limit}
@@ -413,13 +518,19 @@ class LocalMachine(HostMachine):
         request = {"do": "pack", "path": None, "limit": limit, "offers": choose is not None}
         return self._packed("The machine", request, take)
 
+    def pack_layer(self, file: IO[bytes], limit: int) -> None:
+        """End all processes, and write an archive of what was written over the image."""
+        self.kill_all()
+        request = {"do": "pack", "path": None, "limit": limit, "offers": False}
+        self._packed("The machine", request, lambda source: shutil.copyfileobj(source, file))
+
     def _packed(
-        self, what: str, request: dict[str, Any], take: Callable[[IO[bytes]], bytes]
-    ) -> bytes:
+        self, what: str, request: dict[str, Any], take: Callable[[IO[bytes]], _Taken]
+    ) -> _Taken:
         """Ask for an archive; return the result of ``take`` if the archive is complete."""
         mine, theirs = socket.socketpair()
         status, report = os.pipe()
-        data, problem = b"", None
+        data, problem = None, None
         with os.fdopen(status, "rb") as ended:
             try:
                 with mine, mine.makefile("rwb") as file:
@@ -433,7 +544,7 @@ class LocalMachine(HostMachine):
             _check_packed(what, ended.read())
         if problem is not None:
             raise problem
-        return data
+        return cast("_Taken", data)
 
     def running(self) -> list[tuple[int, str]]:
         found, _ = self._ask({"do": "processes"})

@@ -11,6 +11,7 @@ from typing import Any
 from gem_sandbox.machines.local.calls import keep_capabilities, set_host_name
 from gem_sandbox.machines.local.copy_tree import copy_tree
 from gem_sandbox.machines.local.plain_root import Listing, fill, mount_programs, mount_read_only
+from gem_sandbox.machines.local.skeleton import HOSTS
 from gem_sandbox.machines.trees import make_folders, remove
 from gem_sandbox.machines.unpacking import unpack_layers
 from gem_sandbox.warm.guest import kernel
@@ -56,18 +57,18 @@ class OverlayError(OSError):
 
 
 def enter(
-    plan: dict[str, Any], below: list[list[int]], layers: int, source: int, built: int
+    plan: dict[str, Any], below: list[list[int]], layers: int, source: int, built: list[int]
 ) -> Listing | None:
     """Make the root file system, and make it that of all processes of this mount namespace.
 
     Args:
-        plan: The machine's mount points (``layers``), ``hostname``, ``network``,
+        plan: The machine's ``mount_points``, ``hostname``, ``network``,
             ``folders``, and whether to use an ``overlay``.
         below: Descriptors of the folders below each mount point, upper ones first.
         layers: A descriptor of the folder for what is written.
         source: A descriptor of what was written before: an archive, or the folder of another
             machine's layers; -1 for none.
-        built: A descriptor of the archive of what was built; -1 for none.
+        built: Descriptors of what was built: a folder for each layer, the lowest first.
 
     Returns:
         What there was before the snapshot, where overlayfs cannot be mounted; None where it can.
@@ -77,7 +78,7 @@ def enter(
     os.mkdir(root)
     before = None
     if not (plan["overlay"] and _has_overlays(root, plan, below, layers, source)):
-        before = _mount_plain(root, plan, below, layers, [built, source])
+        before = _mount_plain(root, plan, below, layers, built, source)
     with contextlib.suppress(OSError):
         kernel.mount(None, AT, None, kernel.MS_REMOUNT | _QUIET, _size(plan["disk"]))
     _enter(root, plan, devices, is_copy=source >= 0)
@@ -93,7 +94,7 @@ def _has_overlays(
     except OverlayError:
         with contextlib.suppress(OSError):
             kernel.umount(root)  # with what is mounted inside
-        for number in range(len(plan["layers"])):
+        for number in range(len(plan["mount_points"])):
             remove(layers, str(number))
         return False
     return True
@@ -107,7 +108,7 @@ def _mount_overlays(
         copy_tree(source, layers)
     elif source >= 0:
         _restore(source)
-    for number, target in enumerate(plan["layers"]):
+    for number, target in enumerate(plan["mount_points"]):
         upper, work = f"{_LAYERS}/{number}", f"{AT}/work{number}"
         if source < 0:
             os.mkdir(upper, 0o755)
@@ -118,17 +119,21 @@ def _mount_overlays(
 
 
 def _mount_plain(
-    root: str, plan: dict[str, Any], below: list[list[int]], layers: int, archives: list[int]
+    root: str,
+    plan: dict[str, Any],
+    below: list[list[int]],
+    layers: int,
+    built: list[int],
+    source: int,
 ) -> Listing:
     """Copy what can be written, and mount the programs."""
-    built, source = archives
     base = below[0][-1]
-    before = fill(base, layers, [source] if built < 0 else [built, source])
-    for number in range(1, len(plan["layers"])):
+    before = fill(base, layers, built, source)
+    for number in range(1, len(plan["mount_points"])):
         os.makedirs(f"{_LAYERS}/{number}", exist_ok=True)  # nothing is ever written there
     kernel.mount(f"{_LAYERS}/0", root, None, kernel.MS_BIND)
     mount_programs(base, root)
-    for target, (*_, folder) in zip(plan["layers"], below, strict=True):
+    for target, (*_, folder) in zip(plan["mount_points"], below, strict=True):
         if target:
             mount_read_only(f"/proc/self/fd/{folder}", _place(root, target))
     return before
@@ -160,6 +165,11 @@ def _enter(root: str, plan: dict[str, Any], devices: list[int], *, is_copy: bool
     kernel.pivot_root(".", ".")
     kernel.umount(".")
     os.chdir("/")
+    if plan["programs"]:
+        _add_programs(plan["programs"])
+    _name_itself()
+    for path, content in plan["names"].items():
+        _cover(path, content)
     for folder in plan["folders"]:
         with contextlib.suppress(*([OSError] if is_copy else [])):  # it may be a file meanwhile
             make_folders(folder)
@@ -167,6 +177,41 @@ def _enter(root: str, plan: dict[str, Any], devices: list[int], *, is_copy: bool
     if plan["network"] == "none":
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
             fcntl.ioctl(link, _SET_FLAGS, struct.pack("16sh14x", b"lo", _UP))
+
+
+def _add_programs(programs: dict[str, str]) -> None:
+    """Add a folder of programs that nobody can change."""
+    folder = os.path.dirname(next(iter(programs)))
+    os.mkdir(folder)
+    kernel.mount("programs", folder, "tmpfs", _QUIET, "mode=755,size=1m")
+    for path, text in programs.items():
+        with open(os.open(path, os.O_CREAT | os.O_WRONLY, 0o755), "w") as file:
+            os.fchmod(file.fileno(), 0o755)
+            file.write(text)
+    kernel.remount(folder, kernel.MS_RDONLY | _QUIET)
+
+
+def _name_itself() -> None:
+    """Write the machine's own names where the image has none; a container engine does so too."""
+    with contextlib.suppress(OSError):
+        if not os.path.exists("/etc/hosts") or not os.path.getsize("/etc/hosts"):
+            with open("/etc/hosts", "wb") as file:
+                file.write(HOSTS)
+
+
+def _cover(path: str, content: bytes) -> None:
+    """Mount a file of the host's over the one at a path, which layers do not have then."""
+    source = f"/dev/{os.path.basename(path)}"
+    with open(source, "wb") as file:
+        file.write(content)
+    os.chmod(source, 0o644)
+    if os.path.islink(path):
+        os.unlink(path)
+    if not os.path.lexists(path):
+        make_folders(os.path.dirname(path))
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
+    kernel.mount(source, path, None, kernel.MS_BIND)
+    os.unlink(source)
 
 
 def _mount_overlay(place: str, options: str) -> None:

@@ -20,7 +20,6 @@ from gem_sandbox.machines.local import jobs, root
 from gem_sandbox.machines.local.calls import mount_with_ids
 from gem_sandbox.machines.local.groups import Groups
 from gem_sandbox.machines.local.messages import receive, send
-from gem_sandbox.machines.unpacking import unpack_layers
 from gem_sandbox.warm.guest import kernel
 
 __all__ = ["main"]
@@ -133,18 +132,6 @@ class MachineServer:
             self._lower[path] = place
         return self._lower[path]
 
-    def _unpacked(self, key: str, archive: int) -> str:
-        """Return where the layers of an image are that was built, and unpack it the first time."""
-        if key not in self._lower:
-            place = f"{root.AT}/built{len(self._lower)}"
-            os.mkdir(place)
-            shift = _FIRST_USER if self._is_root else None
-            with os.fdopen(os.dup(archive), "rb") as file:
-                file.seek(0)
-                unpack_layers(file, place, owner=lambda one: 0 if shift is None else one + shift)
-            self._lower[key] = place
-        return self._lower[key]
-
     def serve(self, owner: int) -> NoReturn:
         """Start machines until the host process ends or hangs up."""
         ended, wakeup = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -188,25 +175,23 @@ class MachineServer:
         source = descriptors[1] if plan["has_source"] else -1
         go_on, mapped = os.pipe()
         try:
-            lower = [[self._shared(path)] for path in plan["layers"].values()]
-            if plan["built"]:
-                built = self._unpacked(plan["built"], descriptors[-1])
-                for number, paths in enumerate(lower):
-                    if os.path.isdir(f"{built}/{number}"):  # not in a folder that is shared since
-                        paths.insert(0, f"{built}/{number}")
+            lower = [[self._shared(path)] for path in plan["mount_points"].values()]
+            built = [f"{self._shared(place)}/{name}" for place, name in plan["built"]]
+            for number, paths in enumerate(lower):
+                found = [f"{one}/{number}" for one in reversed(built)]
+                paths[:0] = [one for one in found if os.path.isdir(one)]
             network = kernel.CLONE_NEWNET if plan["network"] == "none" else 0
             pid = kernel.clone(_NAMESPACES | network)
             if pid == 0:
                 os.close(mapped)
-                archive = descriptors[-1] if plan["built"] else -1
                 control = socket.socket(fileno=descriptors[0])
-                self._begin(control, plan, lower, source, archive, go_on)
+                self._begin(control, plan, lower, source, built, go_on)
             self._running.add(pid)
             if self._is_root:
                 _map_users(pid)
             self._groups.add(pid, cpus=plan["cpus"], memory=plan["memory"] + plan["disk"])
             os.write(mapped, b"!")
-        except (OSError, tarfile.TarError) as error:
+        except OSError as error:
             with (
                 contextlib.suppress(OSError),
                 socket.socket(fileno=os.dup(descriptors[0])) as control,
@@ -222,7 +207,7 @@ class MachineServer:
         plan: dict[str, Any],
         lower: list[list[str]],
         source: int,
-        built: int,
+        built: list[str],
         go_on: int,
     ) -> NoReturn:
         """Become a machine's first process."""
@@ -240,9 +225,10 @@ class MachineServer:
             plan["one_user"] = not self._is_root
             # A mount belongs to its namespace, and the next one hides these folders.
             below = [[os.open(path, os.O_PATH) for path in paths] for paths in lower]
+            folders = [os.open(path, os.O_RDONLY | os.O_DIRECTORY) for path in built]
             layers = root.mount_memory(plan["disk"])
             memory = os.memfd_create("before")
-            _in_a_child(control, lambda: _enter(memory, plan, below, layers, source, built))
+            _in_a_child(control, lambda: _enter(memory, plan, below, layers, source, folders))
             size = os.fstat(memory).st_size
             before = marshal.loads(os.pread(memory, size, 0)) if size else None  # noqa: S302 - ours
             root.isolate(self._filter)

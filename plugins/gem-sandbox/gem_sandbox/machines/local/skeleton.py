@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["Entry", "skeleton"]
+__all__ = ["HOSTS", "Entry", "skeleton"]
 
 Entry = tuple[str, int, str | bytes | None]
 """A path, its mode, and the target of a link, the content of a file, or None for a folder."""
@@ -49,7 +49,8 @@ _USERS = (
     ("/etc/group", b"root:x:0:\nnogroup:x:65534:\n"),
 )
 """Users of machines where the host's are not for everybody to read."""
-_HOSTS = b"127.0.0.1 localhost machine\n::1 localhost\n"
+HOSTS = b"127.0.0.1 localhost machine\n::1 localhost\n"
+"""The names that a machine has for itself."""
 
 
 def skeleton() -> list[Entry]:
@@ -66,7 +67,7 @@ def skeleton() -> list[Entry]:
     found = {path for path, _, _ in entries}
     entries += [(path, 0o644, content) for path, content in _USERS if path not in found]
     entries.append(("/etc/hostname", 0o644, b"machine\n"))
-    entries.append(("/etc/hosts", 0o644, _HOSTS))
+    entries.append(("/etc/hosts", 0o644, HOSTS))
     return entries
 
 

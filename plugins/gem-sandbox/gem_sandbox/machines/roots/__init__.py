@@ -1,0 +1,1 @@
+"""Root file systems of the provider ``local``: made once, kept in the cache, named by images."""

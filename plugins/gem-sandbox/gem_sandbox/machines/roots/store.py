@@ -1,0 +1,192 @@
+"""The root file systems in the cache.
+
+Each is a folder under its name in ``~/.cache/gem-core/roots``: ``root`` holds the files, and
+``root.json`` says where they came from. It is made under another name first, so it is there as a
+whole or not at all.
+"""
+
+import contextlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from gem_core.caches import cache_folder
+from gem_core.errors import ConfigError, near_names
+from gem_core.records import json_value
+from gem_sandbox.machines.trees import remove, walk
+
+__all__ = ["Root", "add_root", "find_root", "new_folder", "remove_root", "roots"]
+
+_FILES, _ABOUT = "root", "root.json"
+_UNFINISHED = "."
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True)
+class Root:
+    """A root file system.
+
+    Args:
+        name: Its name.
+        source: Where its files came from, such as ``debian:bookworm``.
+        made_by: The program that made it, with its version.
+        made_at: When, as ISO 8601 has it.
+        size: Bytes of its files.
+        system: The name of its distribution; empty if it does not say.
+        env: Variables of the image that it was made from.
+        workdir: The directory of that image.
+        user: The user of that image.
+    """
+
+    name: str
+    source: str
+    made_by: str
+    made_at: str
+    size: int = 0
+    system: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    workdir: str = "/"
+    user: str = "root"
+
+    @property
+    def folder(self) -> Path:
+        """The folder with its files."""
+        return _place(self.name) / _FILES
+
+
+def _place(name: str) -> Path:
+    if not _NAME.fullmatch(name):
+        raise ConfigError(
+            f"A root file system has a name of letters, digits, '.', '_' and '-'; got {name!r}."
+        )
+    return cache_folder("roots") / name
+
+
+def roots() -> list[Root]:
+    """Return the root file systems in the cache, in the order of their names."""
+    found = []
+    with contextlib.suppress(OSError):
+        names = sorted(one.name for one in cache_folder("roots").iterdir())
+        found = [root for name in names if _NAME.fullmatch(name) and (root := _read(name))]
+    return found
+
+
+def find_root(name: str) -> Root:
+    """Return a root file system.
+
+    Raises:
+        ConfigError: There is none of this name.
+    """
+    found = _read(name)
+    if found is None:
+        names = [one.name for one in roots()]
+        raise ConfigError(
+            f"There is no root file system {name!r}.{near_names(name, names)} Make it: "
+            f"gem-core machine root {name} --from debian:bookworm"
+        )
+    return found
+
+
+def _read(name: str) -> Root | None:
+    """Return what a root says of itself; None if it is missing or damaged."""
+    try:
+        about = json_value((_place(name) / _ABOUT).read_text("utf-8"))
+        found = Root(**{**about, "name": name})
+    except (OSError, ValueError, TypeError):
+        return None
+    return found if found.folder.is_dir() else None
+
+
+@contextlib.contextmanager
+def new_folder() -> Iterator[Path]:
+    """Return a folder in which a root is made; what is left of it is removed."""
+    above = cache_folder("roots")
+    above.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=above))
+    try:
+        (made / _FILES).mkdir(0o755)
+        yield made / _FILES
+    finally:
+        _delete(made)
+
+
+def add_root(root: Root, files: Path) -> Root:
+    """Put a root that was made into the cache, in the place of the one that has its name.
+
+    Args:
+        root: What is known of it; its size and system are found here.
+        files: The folder of its files, from ``new_folder``.
+
+    Raises:
+        ConfigError: It cannot be used: it has no bash.
+    """
+    if not _has_program(files, "bash"):
+        raise ConfigError(
+            f"{root.source} has no bash in /bin or /usr/bin, which machines need: choose another "
+            f"source, or one with bash installed."
+        )
+    made = files.parent
+    made.chmod(0o755)
+    root = Root(**{**asdict(root), "size": _size(files), "system": _system(files)})
+    (made / _ABOUT).write_text(json.dumps(asdict(root), indent=1), "utf-8")
+    place = _place(root.name)
+    if place.exists():
+        place.rename(made.with_name(f"{made.name}-old"))
+        _delete(made.with_name(f"{made.name}-old"))
+    made.rename(place)
+    return root
+
+
+def remove_root(name: str) -> None:
+    """Remove a root file system.
+
+    Raises:
+        ConfigError: There is none of this name.
+    """
+    place = find_root(name).folder.parent
+    hidden = place.with_name(f"{_UNFINISHED}{name}-{os.getpid()}")
+    place.rename(hidden)
+    _delete(hidden)
+
+
+def _delete(folder: Path) -> None:
+    """Remove a folder with what is in it, whatever the modes."""
+    with contextlib.suppress(FileNotFoundError):
+        above = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            remove(above, folder.name)
+        finally:
+            os.close(above)
+
+
+def _has_program(files: Path, name: str) -> bool:
+    """Return whether a root has a program; a link may be the folder itself, as /bin mostly is."""
+    return any(os.path.lexists(files / folder / name) for folder in ("usr/bin", "bin"))
+
+
+def _size(files: Path) -> int:
+    top = os.open(files, os.O_RDONLY | os.O_DIRECTORY)
+    total = 0
+    try:
+        with contextlib.suppress(PermissionError):  # a folder that only its owner may read
+            for entry in walk(top):
+                total += entry.status.st_blocks << 9
+    finally:
+        os.close(top)
+    return total
+
+
+def _system(files: Path) -> str:
+    """Return the name of the distribution, of ``os-release``."""
+    for name in ("usr/lib/os-release", "etc/os-release"):
+        with contextlib.suppress(OSError, ValueError):
+            place = files / name
+            if not place.is_symlink():
+                for line in place.read_text("utf-8").splitlines():
+                    if line.startswith("PRETTY_NAME="):
+                        return line.partition("=")[2].strip("\"'")
+    return ""
