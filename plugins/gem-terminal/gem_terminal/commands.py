@@ -107,7 +107,9 @@ def _row(found: TaskFolder, provider: MachineProvider) -> _Row:
         outlook = outlook_of(task, provider)
     except ConfigError as error:
         return _Row(task.id, path, found.format, "malformed", [str(error)])
-    forgeable = "the tests run on the agent's machine" if task.mode == "shared" else task.forgeable
+    forgeable = task.forgeable or task.forgeable_by_services
+    if any(part.task.mode == "shared" for part in task.parts):
+        forgeable = "the tests run on the agent's machine"
     state, reasons = outlook
     return _Row(task.id, path, found.format, state, reasons, forgeable, task.unread)
 

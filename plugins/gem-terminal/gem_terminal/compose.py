@@ -4,6 +4,7 @@ The others are processes of the agent's machine. A service with another image or
 container engine, and the task is refused.
 """
 
+import contextlib
 import math
 import posixpath
 import re
@@ -33,6 +34,8 @@ _AGENTS = ("main", "client")
 """What the service of the agent is called: by Harbor, and by Terminal-Bench 1."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?")
+_LONGEST = 3600.0
+"""Seconds that a service may take to be healthy."""
 _MOST = 100
 """The number of services that a machine may have."""
 _IDLE = ("sleep infinity", "tail -f /dev/null", "sleep 365d", "bash", "sh")
@@ -84,7 +87,7 @@ _Duration = Annotated[Amount, BeforeValidator(_seconds)]
 
 
 class _Health(Fields):
-    test: str | list[Scalar] = ""
+    test: str | Annotated[list[Scalar], Field(min_length=1)] = ""
     interval: _Duration = 30.0
     timeout: _Duration = 30.0
     retries: Count = 3
@@ -321,17 +324,20 @@ def _process(name: str, service: Service) -> ServiceProcess:
         workdir=service.working_dir,
         user=service.user_name,
         healthcheck=check,
-        health_timeout=tries * (timeout + pause),
+        health_timeout=min(_LONGEST, tries * (timeout + pause)),
     )
 
 
 def _words(line: str | list[str | int | float]) -> list[str]:
+    words = None
     if isinstance(line, list):
-        return [str(word) for word in line]
-    try:
-        return shlex.split(line)
-    except ValueError as error:
-        raise ConfigError(f"A command of a service cannot be parsed: {line[:80]!r}.") from error
+        words = [str(word) for word in line]
+    else:
+        with contextlib.suppress(ValueError):
+            words = shlex.split(line)
+    if words is None or any("\0" in word for word in words):
+        raise ConfigError(f"A command of a service cannot be parsed: {str(line)[:80]!r}.")
+    return words
 
 
 def _in_order(services: Mapping[str, Service], name: str) -> list[str]:

@@ -52,7 +52,8 @@ def stand_in_of(provider: MachineProvider, spec: MachineSpec) -> str:
 
 def _of_tests(task: TerminalTask) -> Iterator[str]:
     """Yield the first line of the tests that needs a network, which they do not have."""
-    for name, content in task.tests.items():
+    files = [each for part in task.parts for each in part.task.tests.items()]
+    for name, content in files:
         if not name.endswith(".sh"):
             continue
         for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):

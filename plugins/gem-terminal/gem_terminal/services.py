@@ -82,21 +82,23 @@ def _begin(machine: Machine, service: ServiceProcess) -> None:
     log = f"/var/log/service-{service.name}.log"
     command = shlex.join(service.command)
     if service.must_end:
-        _check(machine, service, command, _LONGEST)
+        _check(machine, service, command, _LONGEST, "does not end well")
     elif command:
         machine.run(f"mkdir -p /var/log; : > {log}; chmod 666 {log}", user="root", cwd="/")
-        machine.run(f"set -- {command}\n{_START.format(log=log)}", **_options(service))
+        start = f"set -- {command}\n{_START.format(log=log)}"
+        _check(machine, service, start, _LONGEST, "cannot be started")
     if service.healthcheck:
-        _check(machine, service, service.healthcheck, service.health_timeout)
+        _check(machine, service, service.healthcheck, service.health_timeout, "is not healthy")
 
 
-def _check(machine: Machine, service: ServiceProcess, command: str, timeout: float) -> None:
+def _check(
+    machine: Machine, service: ServiceProcess, command: str, timeout: float, problem: str
+) -> None:
     result = machine.run(command, timeout=timeout, **_options(service))
     if not result.ok:
         log = machine.run(f"tail -n 5 /var/log/service-{service.name}.log", cwd="/").stdout
-        said = (result.stderr or result.stdout or log).strip()[-500:]
-        what = "has" if service.must_end else "is not healthy: its check has"
-        raise MachineError(f"The service {service.name!r} {what} failed: {said or 'no output'}")
+        said = (log or result.stderr or result.stdout).strip()[-500:]
+        raise MachineError(f"The service {service.name!r} {problem}: {said or 'no output'}")
 
 
 def _options(service: ServiceProcess) -> dict[str, Any]:

@@ -133,6 +133,16 @@ class TerminalTask:
         return (self.machine, *(one for one in others if one is not None))
 
     @property
+    def forgeable_by_services(self) -> str:
+        """How a service could write the reward: beside the tests, it may run the agent's files."""
+        if self.mode == "shared" or self.verifier_machine is not None:
+            return ""
+        tests = self.verifier_user or self.machine.user
+        started = [one for one in self.services if one.command]
+        users = {one.user or self.machine.user for one in started} & {"", "root", "0", tests}
+        return "services, which may run files of the agent, run beside the tests" if users else ""
+
+    @property
     def is_solvable(self) -> bool:
         """Whether each step has a reference solution."""
         return all(part.task.solution for part in self.parts)

@@ -311,10 +311,11 @@ def _episode(env: TerminalEnv, task: TerminalTask, agent: Agent) -> tuple[float,
     output = ""
     for _ in task.parts:
         if agent == "oracle":
+            allowed = env.seconds_allowed
             step = env.step(env.solution())
             output += f"{step.observation}\n"
-            if limit := step.info.get("truncated_by"):
-                problem = f"the solution took longer than the {limit} of the agent"
+            if "truncated_by" in step.info:
+                problem = f"the solution took longer than the agent's {allowed:g} s"
                 return step.reward, problem, output[-_SHOWN:]
         step = env.step(env.finish_action)
         output += step.info.get("verifier_output", "")

@@ -109,10 +109,9 @@ class Verifier:
             return "the tests run on the agent's machine"
         if self._carry == "all":
             return "all files of the agent are carried to the machine that grades"
-        if task.verifier_machine is None and not task.forgeable and _has_services(task):
-            return "services, whose files may be the agent's, run beside the tests"
-        if task.forgeable or not task.other_user:
-            return task.forgeable
+        forgeable = task.forgeable or task.forgeable_by_services
+        if forgeable or not task.other_user:
+            return forgeable
         return "" if self._image(task.machine).has_users else "machines have one user only here"
 
     def grade(self, machine: Machine, task: TerminalTask, number: int = 0) -> Grade:
@@ -137,7 +136,11 @@ class Verifier:
         begin = time.monotonic()
         step, ends = task.parts[number], number + 1 == len(task.parts)
         try:
-            grade = self._grade(machine, step.task, ends=ends)
+            if ends or step.task.mode == "shared":
+                grade = self._grade(machine, step.task)
+            else:  # a copy has no processes that could change files while they are carried
+                with contextlib.closing(machine.fork()) as copy:
+                    grade = self._grade(copy, step.task)
         except (GradingError, MachineError, SnapshotError) as fault:
             self._check_untouched(step, machine.spec, fault)
             return Grade(0.0, ended_by=str(fault), seconds=time.monotonic() - begin)
@@ -167,11 +170,10 @@ class Verifier:
         with self._start(spec) as machine:
             _lead_up(machine, task.parts[: number + 1])
 
-    def _grade(self, machine: Machine, task: TerminalTask, *, ends: bool = True) -> Grade:
+    def _grade(self, machine: Machine, task: TerminalTask) -> Grade:
         if task.mode == "shared":
             return self._run(machine, task)
-        if ends:
-            machine.kill_all()
+        machine.kill_all()
         spec = _grading_spec(task, machine.spec)
         if task.verifier_machine is not None:
             with self._start(spec) as apart:
@@ -291,13 +293,6 @@ class Verifier:
 def _grading_spec(task: TerminalTask, spec: MachineSpec) -> MachineSpec:
     """Return what grades: a machine like the agent's, but for its user, or one of its own."""
     return task.verifier_machine or replace(spec, user=task.machine.user)
-
-
-def _has_services(task: TerminalTask) -> bool:
-    """Return whether a service could reach what the tests write, as their user or as root."""
-    tests = _user(task) or task.machine.user
-    users = {service.user or task.machine.user for service in task.services if service.command}
-    return bool(users & {"", "root", "0", tests})
 
 
 def _lead_up(machine: Machine, steps: Sequence[TaskStep]) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from gem_core.errors import ConfigError
 from gem_terminal.harbor import read_harbor
-from gem_terminal.placement import machine_for
+from gem_terminal.placement import outlook_of
 from gem_terminal.verify import GradingError
 
 TOML = """\
@@ -43,21 +43,17 @@ def test_the_machine_that_grades_is_read_from_the_folder_of_the_tests(tmp_path):
         {"SECRET": "42"},
     )
     assert (task.mode, task.machine.build, task.unread) == ("fresh", "", ())
-    assert machine_for(task) == ("local", "")
 
 
-def test_an_image_of_the_verifier_needs_an_engine(tmp_path):
+def test_an_image_of_the_verifier_needs_an_engine(provider, tmp_path):
     toml = '[verifier.environment]\ndocker_image = "judge:1"\n'
-    files = {"tests/Dockerfile": "FROM judge:0\n"}
-    task = make(tmp_path, toml, **files)
+    task = make(tmp_path, toml, **{"tests/Dockerfile": "FROM debian:12\n"})
     assert task.verifier_machine.image == ""  # a Dockerfile comes first
+    assert outlook_of(task, provider).state != "needs docker"
     (tmp_path / "tests/Dockerfile").unlink()
     task = read_harbor(tmp_path)
     assert task.verifier_machine.image == "judge:1"
-    assert machine_for(task) == (
-        "docker",
-        "the verifier's machine: starts from the image 'judge:1'",
-    )
+    assert outlook_of(task, provider).reasons[0].startswith("the verifier's machine: ")
 
 
 def test_the_verifier_gets_what_is_declared_and_nothing_else(bench, tmp_path):

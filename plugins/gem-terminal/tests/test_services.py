@@ -98,7 +98,7 @@ def test_services_start_in_order_each_with_a_name_and_an_address(provider, tmp_p
 def test_a_service_that_is_never_healthy_is_a_fault(bench, tmp_path):
     task = compose(tmp_path, "retries: 50", "retries: 1")
     (tmp_path / "environment/server.py").write_text("raise SystemExit('no port')")
-    with pytest.raises(MachineError, match="service 'shop' is not healthy: its check has failed"):
+    with pytest.raises(MachineError, match="service 'shop' is not healthy: no port"):
         bench.play(task)
 
 
@@ -118,6 +118,8 @@ MALFORMED = [
     ("depends_on: [shop]\n  seed:", "depends_on: [shop]\n  ../seed:", "not there|not the name"),
     ("  seed:\n", "  seed:\n    depends_on: [bank]\n", "depend on one another"),
     ("interval: 200ms", "interval: soon", "must be a duration"),
+    ('test: ["CMD", "python3", "/srv/get.py", "shop"]', "test: []", r"healthcheck\.test"),
+    ('"/srv/server.py", "shop"]', '"a\\0"]', "cannot be parsed"),
     ("depends_on: [shop]", "depends_on: 3", "must be a list or a table"),
     ("command: bank", 'command: "\'"', "cannot be parsed"),
 ]
@@ -133,3 +135,14 @@ def test_a_malformed_service_is_refused_with_what_is_wrong(tmp_path, subtests):
     for old, new, reason in MALFORMED:
         with subtests.test(reason), pytest.raises(ConfigError, match=reason):
             compose(tmp_path, old, new)
+
+
+def test_a_service_with_rights_of_its_own_cannot_write_the_reward(tmp_path):
+    task = make(tmp_path)
+    assert "services" in task.forgeable_by_services
+    users = COMPOSE.replace("    build: .\n", "    build: .\n    user: '1234'\n")
+    users = users.replace(
+        "    build: {context: ./}\n", "    build: {context: ./}\n    user: '1234'\n"
+    )
+    files = {"environment/docker-compose.yaml": users.replace("'1234'", "0", 1)}
+    assert make(tmp_path, **files).forgeable_by_services == ""
