@@ -124,7 +124,7 @@ class TestReports:
 
     def test_a_task_whose_solution_is_too_slow_fails(self, reports):
         [failure] = reports["slow"]["failures"]
-        assert "longer than the agent_timeout of the agent" in failure["message"]
+        assert "longer than the agent's 0.1 s" in failure["message"]
 
     def test_the_failure_of_a_task_that_may_use_the_internet_says_so(self, reports):
         [failure] = reports["online"]["failures"]

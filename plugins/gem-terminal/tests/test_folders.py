@@ -113,7 +113,7 @@ def test_the_dockerfile_decides_where_a_task_runs(tmp_path, dockerfile, state, r
     ("options", "state", "reason"),
     [
         ({"images": {"debian": "{root}"}}, "runs", ""),
-        ({"images": {"*": "{root}"}}, "may run", "for debian, by '*'"),
+        ({"images": {"*": "{root}"}}, "may run", "for debian:latest, by '*'"),
         (
             {"images": {"debian": "{root}"}, "build_network": "none"},
             "may run",
