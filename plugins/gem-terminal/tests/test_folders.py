@@ -14,6 +14,7 @@ from gem_terminal.commands import command
 from gem_terminal.folders import read_folder
 from gem_terminal.harbor import read_harbor
 from gem_terminal.placement import outlook_of
+from gem_terminal.tasks import find_tasks
 
 
 def harbor(folder: Path, toml: str = "", dockerfile: str = "") -> Path:
@@ -203,3 +204,16 @@ class TestTheCommand:
         assert self.run(tmp_path).exit_code == 0
         assert "\x1b" not in self.run(tmp_path).stdout
         assert self.run(tmp_path, "--format", "json").exit_code == 0
+
+
+def test_a_folder_that_has_changed_is_read_again(tmp_path):
+    def instructions():
+        return [task.instruction for task in find_tasks("harbor", tmp_path).tasks]
+
+    harbor(tmp_path / "one")
+    assert instructions() == ["Do it."]
+    harbor(tmp_path / "two")
+    (tmp_path / "two/instruction.md").write_text("Do something else.")
+    assert instructions() == ["Do it.", "Do something else."]
+    (tmp_path / "one/instruction.md").write_text("Do nothing.")
+    assert instructions() == ["Do nothing.", "Do something else."]
