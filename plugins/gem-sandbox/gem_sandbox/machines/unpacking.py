@@ -63,8 +63,9 @@ class Unpacker:
         with self._here, self._there:
             if kind is None:
                 for name, status in reversed(self._folders):
-                    self._here.go(_place(name))
-                    self._finish(self._here.descriptor, *status)
+                    with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # replaced
+                        self._here.go(_place(name))
+                        self._finish(self._here.descriptor, *status)
 
     def _go_to(self, cursor: Cursor, name: str) -> str:
         """Go to the folder that holds a member; return its name there."""
