@@ -162,7 +162,7 @@ class Unpacker:
 
     def _finish(self, descriptor: int, mode: int, uid: int, gid: int, time: float) -> None:
         if self._with_owners:
-            with contextlib.suppress(OSError):  # a user that is not root has no other users
+            with contextlib.suppress(OSError, OverflowError):  # only root has other users
                 os.fchown(descriptor, uid, gid)
         with contextlib.suppress(OSError):
             os.fchmod(descriptor, mode)
@@ -171,7 +171,7 @@ class Unpacker:
 
     def _finish_name(self, name: str, folder: int, _: int, uid: int, gid: int, time: float) -> None:
         if self._with_owners:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, OverflowError):
                 os.chown(name, uid, gid, dir_fd=folder, follow_symlinks=False)
         with contextlib.suppress(OSError, OverflowError):
             os.utime(name, (time, time), dir_fd=folder, follow_symlinks=False)
