@@ -204,8 +204,12 @@ def _run(command: Sequence[str], program: str) -> None:
     except OSError as error:
         raise ConfigError(f"{program} cannot be run: {error}.") from error
     except subprocess.CalledProcessError as error:
-        said = _without_password(error.stderr or error.stdout).strip()[-_OUTPUT:]
-        raise ConfigError(f"{program} ended with exit status {error.returncode}: {said}") from error
+        said = _without_password(error.stderr or error.stdout).strip()
+        whys = [line for line in said.splitlines() if line.startswith(("E: ", "FATA"))]
+        if "NO_PUBKEY" in said:
+            whys = ["the keys that sign it are not here: apt-get install ubuntu-keyring"]
+        why = whys[0] if whys else said[-_OUTPUT:]
+        raise ConfigError(f"{program} ended with exit status {error.returncode}: {why}") from error
 
 
 def _take_image(image: str, files: Path, say: Callable[[str], object]) -> _Made:
