@@ -79,7 +79,8 @@ def saved(*layers, config=None):
 
 
 def files(folder):
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir())
+    found = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return sorted(str(path.relative_to(folder)) for path in found)
 
 
 def ran(*arguments):
