@@ -63,8 +63,9 @@ class Unpacker:
         with self._here, self._there:
             if kind is None:
                 for name, status in reversed(self._folders):
-                    self._here.go(_place(name))
-                    self._finish(self._here.descriptor, *status)
+                    with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # replaced
+                        self._here.go(_place(name))
+                        self._finish(self._here.descriptor, *status)
 
     def _go_to(self, cursor: Cursor, name: str) -> str:
         """Go to the folder that holds a member; return its name there."""
@@ -161,7 +162,7 @@ class Unpacker:
 
     def _finish(self, descriptor: int, mode: int, uid: int, gid: int, time: float) -> None:
         if self._with_owners:
-            with contextlib.suppress(OSError):  # a user that is not root has no other users
+            with contextlib.suppress(OSError, OverflowError):  # only root has other users
                 os.fchown(descriptor, uid, gid)
         with contextlib.suppress(OSError):
             os.fchmod(descriptor, mode)
@@ -170,7 +171,7 @@ class Unpacker:
 
     def _finish_name(self, name: str, folder: int, _: int, uid: int, gid: int, time: float) -> None:
         if self._with_owners:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, OverflowError):
                 os.chown(name, uid, gid, dir_fd=folder, follow_symlinks=False)
         with contextlib.suppress(OSError, OverflowError):
             os.utime(name, (time, time), dir_fd=folder, follow_symlinks=False)

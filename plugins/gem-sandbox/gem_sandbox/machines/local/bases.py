@@ -75,9 +75,9 @@ class Bases:
         Raises:
             ConfigError: A root or folder that stands for it is missing.
         """
-        short = _short(name)
+        names = {name, _short(name), _tagged(name)}
         for pattern, target in self._images.items():
-            if fnmatch.fnmatchcase(name, pattern) or fnmatch.fnmatchcase(short, _short(pattern)):
+            if any(fnmatch.fnmatchcase(one, _short(pattern)) for one in names):
                 return self._base(name, pattern, target)
         return None
 
@@ -95,7 +95,7 @@ class Bases:
             root = find_root(target)
         except ConfigError as error:
             raise ConfigError(f"{self._where}: {pattern!r}: {error}") from error
-        is_exact |= _short(root.source.partition(":")[2]) == _short(name)
+        is_exact |= _tagged(root.source.removeprefix("docker:")) == _tagged(name)
         return Base(
             name,
             str(root.folder),
@@ -112,4 +112,10 @@ def _short(name: str) -> str:
     """Return the name of an image without what Docker adds: its hub, and ``latest``."""
     for hub in _HUBS:
         name = name.removeprefix(hub)
-    return name.removesuffix(":latest")
+    return name.partition("@")[0].removesuffix(":latest")
+
+
+def _tagged(name: str) -> str:
+    """Return the short name of an image with its tag, ``latest`` if it names none."""
+    short = _short(name)
+    return short if ":" in short.rpartition("/")[2] else f"{short}:latest"

@@ -1,7 +1,7 @@
 """What a build takes over of this host to reach a network: names, proxies, certificates, indexes.
 
 Nothing of it is in a layer: files are in folders of memory, and variables are those of commands.
-Of files, only what everybody may read is taken.
+Of files, only what everybody may read is taken, but for the settings of pip.
 """
 
 import configparser
@@ -31,7 +31,7 @@ _PIP_KEYS = (
 )  # fmt: skip
 _PIP_FILES = ("/etc/pip.conf", "/etc/xdg/pip/pip.conf", "~/.pip/pip.conf", "~/.config/pip/pip.conf")
 _OF_APT = re.compile(
-    r'Acquire::(?:(?:https?|ftp)::\S*|Retries|Check-Date|Check-Valid-Until|ForceIPv[46]) ".*";'
+    r'Acquire::(?:(?:https?|ftp)::\S*|Retries|Check-Date|Check-Valid-Until|ForceIPv[46]) "(?!/).*";'
 )
 _LARGEST_NAMES, _LARGEST = 1 << 15, 1 << 22
 

@@ -28,7 +28,7 @@ lacks() { missing+=("$1"); }
 
 has_package() {
   case $1 in *=*) [ "$(dpkg-query -W -f '${Version}' "${1%%=*}" 2>/dev/null)" = "${1#*=}" ] && return ;; esac
-  case $1 in *[!A-Za-z0-9.+:-]*) return 1 ;; esac
+  case $1 in [!A-Za-z0-9]* | *[!A-Za-z0-9.+:-]*) return 1 ;; esac
   [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ] ||
     [ -e "/usr/share/doc/$1" ] || PATH=$rest type -P "$1" >/dev/null
 }
@@ -68,7 +68,8 @@ read_requirements() {
     case $1 in
       -i | --index-url | --extra-index-url | --trusted-host | --timeout | --retries | --root-user-action | -p | --python | --index) shift ;;
       --index-url=* | --extra-index-url=* | --trusted-host=* | --timeout=* | --retries=* | --root-user-action=* | --python=* | --index=*) ;;
-      -q | -qq | -v | -U | --quiet | --upgrade | --user | --no-cache-dir | --no-cache | --no-input | --break-system-packages | --disable-pip-version-check | --prefer-binary | --system | --no-deps | --no-warn-script-location | --dev | --no-sync | --frozen) ;;
+      -U | --upgrade) has_network && return 1 ;;
+      -q | -qq | -v | --quiet | --user | --no-cache-dir | --no-cache | --no-input | --break-system-packages | --disable-pip-version-check | --prefer-binary | --system | --no-deps | --no-warn-script-location | --dev | --no-sync | --frozen) ;;
       -*) return 1 ;;
       . | ./* | /* | *://* | *.whl | *.tar.gz | *.txt) return 1 ;;
       *) wanted+=("$1") ;;
@@ -82,6 +83,7 @@ ask_apt() {
   local action= one named=
   for one in "$@"; do
     case $one in
+      --reinstall | --download-only | --print-uris) lacks "$one" ;;
       -*) ;;
       *)
         if [ -z "$action" ]; then action=$one; else named=1; has_package "$one" || lacks "$one"; fi
@@ -115,7 +117,9 @@ read_command() {
     case $1 in
       -w | --with) has_requirements "$2" || { lacks "$2"; return 1; }; shift ;;
       --with=*) has_requirements "${1#*=}" || { lacks "${1#*=}"; return 1; } ;;
-      -p | --python | --from | --project | --directory | --env-file | --group | --extra) shift ;;
+      --from) has_requirements "$2" || { lacks "$2"; return 1; }; shift ;;
+      --from=*) has_requirements "${1#*=}" || { lacks "${1#*=}"; return 1; } ;;
+      -p | --python | --project | --directory | --env-file | --group | --extra) shift ;;
       --) shift; break ;;
       -*) ;;
       *) break ;;
@@ -123,6 +127,10 @@ read_command() {
     shift
   done
   [ $# -gt 0 ] || return 1
+  case $1 in
+    *@latest) ;;
+    *[@=]*) has_requirements "${1/@/==}" || { lacks "$1"; return 1; } ;;
+  esac
   command=("${1%%[@=]*}" "${@:2}")
   PATH=$rest type -P "${command[0]}" >/dev/null || { lacks "${command[0]}"; return 1; }
 }
@@ -130,7 +138,12 @@ read_command() {
 ask_uv() {
   if has_network && PATH=$rest type -P "$name" >/dev/null; then really "$@"; fi
   case $name-$1 in
-    uv-init | uv-venv | uv-sync | uv-lock | uv-python | uv-self | uv-cache) exit 0 ;;
+    uv-init | uv-lock | uv-self | uv-cache) exit 0 ;;
+    uv-venv)
+      local one place=.venv
+      for one in "${@:2}"; do case $one in -* | [0-9]*) ;; *) place=$one ;; esac; done
+      PATH=$rest exec python3 -m venv --without-pip --system-site-packages "$place"
+      ;;
     uv-add)
       read_requirements "${@:2}" && has_requirements "${wanted[@]}" && exit 0
       ;;
@@ -149,7 +162,15 @@ ask_uv() {
 
 # The installer of uv, whose part is played by the program above.
 download() {
-  local one
+  local one is_saved=
+  [ "$name" = curl ] || is_saved=1
+  for one in "$@"; do
+    case $one in
+      --output-document=- | -O- | -[a-z]*O-) is_saved= ;;
+      --output* | --remote-name* | -[oO]* | -[A-Za-z]*[oO]) is_saved=1 ;;
+    esac
+  done
+  [ -n "$is_saved" ] && really "$@"
   for one in "$@"; do
     case $one in
       https://astral.sh/uv/*install.sh)

@@ -1,7 +1,7 @@
 """``gem-core machine``: the root file systems of machines, and what stands for which image."""
 
-import sys
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 from rich.table import Table
@@ -76,6 +76,7 @@ def root(
 
     With --for, it stands for an image from then on: gem-core machine images shows which.
     """
+    images = read_images()
     made = make_root(
         name,
         source,
@@ -87,7 +88,7 @@ def root(
     )
     click.echo(f"{made.name}: {made.system or made.source}, {_bytes(made.size)}, {made.folder}")
     if patterns:
-        write_images({**read_images(), **dict.fromkeys(patterns, name)})
+        write_images({**images, **dict.fromkeys(patterns, name)})
         click.echo(f"It stands for {', '.join(patterns)} ({images_file()}).")
 
 
@@ -139,6 +140,7 @@ def _images_of(name: str, images: dict[str, str]) -> list[str]:
 def remove(names: tuple[str, ...], *, force: bool) -> None:
     """Remove root file systems from the cache."""
     images = read_images()
+    names = tuple(dict.fromkeys(names))
     for name in names:
         find_root(name)
         used = _images_of(name, images)
@@ -204,6 +206,8 @@ def _changed(
         raise ConfigError(f"Which root stands for {pattern!r}? gem-core machine images IMAGE ROOT")
     if not target.startswith("/"):
         find_root(target)
+    elif not Path(target).is_dir():
+        raise ConfigError(f"There is no folder {target!r}.")
     return {**left, pattern: target}
 
 
@@ -225,7 +229,7 @@ def list_layers(form: str, *, remove_all: bool) -> None:
         print_json([one._asdict() for one in found])
         return
     if not found:
-        sys.exit(0)
+        return
     table = Table(box=None, pad_edge=False)
     for heading in ("layer", "size", "made by"):
         table.add_column(heading, overflow="fold")

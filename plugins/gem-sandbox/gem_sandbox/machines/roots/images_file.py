@@ -16,6 +16,10 @@ from gem_core.errors import ConfigError
 __all__ = ["images_file", "read_images", "write_images"]
 
 
+_TEXT = "tag:yaml.org,2002:str"
+_MUST = "must map names of images to roots, such as 'python:3.13': debian."
+
+
 def images_file() -> Path:
     """Return the path of the file; it may be missing."""
     if own := os.environ.get("GEM_CORE_IMAGES"):
@@ -32,20 +36,24 @@ def read_images() -> dict[str, str]:
     """
     file = images_file()
     try:
-        found = yaml.safe_load(file.read_text("utf-8"))
+        text = file.read_text("utf-8")
+        tree = yaml.compose(text, yaml.SafeLoader)
+        found = yaml.safe_load(text)
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        reason = " ".join(str(error).split())
-        raise ConfigError(f"{file} cannot be read: {reason[:300]}") from error
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}.") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        raise ConfigError(f"{file}{line} is no YAML; names with '*' need quotes.") from error
     if found is None:
         return {}
-    if not isinstance(found, dict) or not all(
-        isinstance(key, str) and isinstance(value, str) for key, value in found.items()
-    ):
-        raise ConfigError(
-            f"{file} must map names of images to roots, such as 'python:3.13': debian."
-        )
+    if not isinstance(tree, yaml.MappingNode):
+        raise ConfigError(f"{file} {_MUST}")
+    for key, value in tree.value:
+        if {key.tag, value.tag} != {_TEXT}:
+            raise ConfigError(f"{file}:{key.start_mark.line + 1} {_MUST}")
     return dict(found)
 
 
@@ -58,9 +66,9 @@ def write_images(images: Mapping[str, str]) -> None:
     file = images_file()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False) as made:
-            yaml.safe_dump(dict(images), made, sort_keys=True)
-        Path(made.name).chmod(0o644)
-        Path(made.name).replace(file)
+        with tempfile.TemporaryDirectory(dir=file.parent, prefix=".") as folder:
+            made = Path(folder) / file.name
+            made.write_text(yaml.safe_dump(dict(images), sort_keys=True), "utf-8")
+            made.replace(file)
     except OSError as error:
         raise ConfigError(f"{file} cannot be written: {error}.") from error

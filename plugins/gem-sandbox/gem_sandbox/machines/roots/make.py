@@ -17,7 +17,7 @@ from gem_sandbox.machines.local.copy_tree import copy_tree
 from gem_sandbox.machines.local.host_network import build_network
 from gem_sandbox.machines.local.images import BuiltImage
 from gem_sandbox.machines.local.provider import LocalProvider
-from gem_sandbox.machines.roots.store import Root, add_root, find_root, new_folder
+from gem_sandbox.machines.roots.store import Root, add_root, find_root, has_root, new_folder
 from gem_sandbox.machines.roots.unpack_image import ImageSettings, apply_changes, unpack_image
 from gem_workers.machine import MachineSpec
 
@@ -36,6 +36,8 @@ EXTRAS = {
 """Groups of Debian packages by their names for users."""
 SOURCES = ("debian", "ubuntu", "docker", "tar", "folder")
 _URI = re.compile(r"https?://\S+")
+_PASSWORD = re.compile(r"//[^/@\s]+@")
+_SUITE = re.compile(r"[a-z][a-z0-9.-]*")
 _OUTPUT = 2_000
 _LIMIT, _SECONDS = 4 << 30, 1800.0
 
@@ -80,8 +82,8 @@ def make_root(
     if packages and kind not in {"debian", "ubuntu"}:
         raise ConfigError(f"Packages can be added to debian: and ubuntu:, not to {kind}:.")
     _check_free(name, force=force)
-    with new_folder() as files:
-        try:
+    try:
+        with new_folder() as files:
             if kind in {"debian", "ubuntu"}:
                 made = _bootstrap(kind, rest, files, packages, mirror, say)
             elif kind == "docker":
@@ -92,22 +94,18 @@ def make_root(
                 made = _copy(_existing(rest, is_folder=True), files)
             if pip:
                 _install(files, pip, say)
-        except OSError as error:
-            raise ConfigError(f"The root {name!r} cannot be made: {error}.") from error
-        now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
-        root = Root(name, source, made.made_by, now, **vars(made.settings))
-        return add_root(root, files)
+            now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+            root = Root(name, source, made.made_by, now, **vars(made.settings))
+            return add_root(root, files, force=force)
+    except OSError as error:
+        raise ConfigError(f"The root {name!r} cannot be made: {error}.") from error
 
 
 def _check_free(name: str, *, force: bool) -> None:
-    try:
-        there = find_root(name)
-    except ConfigError:
-        return
-    if not force:
+    if has_root(name) and not force:
         raise ConfigError(
-            f"There is a root {name!r} already, from {there.source}: take another name, or --force "
-            f"to make it again."
+            f"There is a root {name!r} already, from {find_root(name).source}: take another "
+            f"name, or --force to make it again."
         )
 
 
@@ -119,6 +117,10 @@ def _existing(path: str, *, is_folder: bool) -> Path:
 
 
 def _copy(source: Path, files: Path) -> _Made:
+    if files.resolve().is_relative_to(source.resolve()):
+        raise ConfigError(
+            f"{source} has the cache itself in it: set XDG_CACHE_HOME to a folder elsewhere."
+        )
     there, here = (os.open(one, os.O_RDONLY | os.O_DIRECTORY) for one in (source, files))
     try:
         copy_tree(there, here, skip={"dev", "proc", "sys"})
@@ -147,11 +149,22 @@ def _bootstrap(
             f"with a file of 'docker export'."
         )
     address = mirror or _mirror_of(kind)
+    if not _SUITE.fullmatch(suite):
+        raise ConfigError(f"{suite!r} is no suite of {kind}.")
     wanted = ",".join(dict.fromkeys(["bash", "ca-certificates", *packages]))
-    say(f"{program} installs {kind} {suite} from {address or 'its own mirror'}")
+    say(f"{program} installs {kind} {suite} from {_without_password(address) or 'its own mirror'}")
     command = [program, "--variant=minbase", f"--include={wanted}", suite, str(files)]
-    _run([*command, *([address] if address else [])])
+    # Its mounts are its own, and its children end with it.
+    alone = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
+    _run([*alone, *command, *([address] if address else [])], program)
+    for file in (files / "etc/apt").glob("sources.list*"):
+        if file.is_file():
+            file.write_text(_without_password(file.read_text("utf-8")), "utf-8")
     return _Made(_version(program))
+
+
+def _without_password(text: str) -> str:
+    return _PASSWORD.sub("//", text)
 
 
 def _version(program: str) -> str:
@@ -182,19 +195,21 @@ def _mirror_of(kind: str) -> str:
     return ""
 
 
-def _run(command: Sequence[str]) -> None:
+def _run(command: Sequence[str], program: str) -> None:
     """Run a program to its end; with Ctrl-C, it ends first."""
     try:
         subprocess.run(  # noqa: S603
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
         )
     except OSError as error:
-        raise ConfigError(f"{command[0]} cannot be run: {error}.") from error
+        raise ConfigError(f"{program} cannot be run: {error}.") from error
     except subprocess.CalledProcessError as error:
-        said = (error.stderr or error.stdout).strip()[-_OUTPUT:]
-        raise ConfigError(
-            f"{command[0]} ended with exit status {error.returncode}: {said}"
-        ) from error
+        said = _without_password(error.stderr or error.stdout).strip()
+        whys = [line for line in said.splitlines() if line.startswith(("E: ", "FATA"))]
+        if "NO_PUBKEY" in said:
+            whys = ["the keys that sign it are not here: apt-get install ubuntu-keyring"]
+        why = whys[0] if whys else said[-_OUTPUT:]
+        raise ConfigError(f"{program} ended with exit status {error.returncode}: {why}") from error
 
 
 def _take_image(image: str, files: Path, say: Callable[[str], object]) -> _Made:
@@ -213,7 +228,7 @@ def _take_image(image: str, files: Path, say: Callable[[str], object]) -> _Made:
                     f"a registry."
                 ) from problem
             say(f"skopeo takes {image} from its registry")
-            _run([skopeo, "copy", f"docker://{image}", f"docker-archive:{archive}"])
+            _run([skopeo, "copy", f"docker://{image}", f"docker-archive:{archive}"], "skopeo")
             return _Made(_version("skopeo"), unpack_image(archive, files))
         say(f"the engine gives the files of {image}")
         return _Made(

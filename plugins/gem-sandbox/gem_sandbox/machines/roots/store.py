@@ -6,10 +6,12 @@ whole or not at all.
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import re
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,10 +21,14 @@ from gem_core.errors import ConfigError, near_names
 from gem_core.records import json_value
 from gem_sandbox.machines.trees import remove, walk
 
-__all__ = ["Root", "add_root", "find_root", "new_folder", "remove_root", "roots"]
+__all__ = ["Root", "add_root", "find_root", "has_root", "new_folder", "remove_root", "roots"]
 
 _FILES, _ABOUT = "root", "root.json"
 _UNFINISHED = "."
+"""How the names begin of what is being made or removed; who makes it holds a lock on it."""
+_ABANDONED = 60.0
+"""Seconds after which what nobody holds a lock on is removed."""
+_LARGEST = 1 << 16
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -79,7 +85,7 @@ def find_root(name: str) -> Root:
     """Return a root file system.
 
     Raises:
-        ConfigError: There is none of this name.
+        ConfigError: There is none of this name, or it cannot be a name.
     """
     found = _read(name)
     if found is None:
@@ -93,36 +99,74 @@ def find_root(name: str) -> Root:
 
 def _read(name: str) -> Root | None:
     """Return what a root says of itself; None if it is missing or damaged."""
+    place = _place(name)
     try:
-        about = json_value((_place(name) / _ABOUT).read_text("utf-8"))
+        about = json_value((place / _ABOUT).read_text("utf-8"))
         found = Root(**{**about, "name": name})
     except (OSError, ValueError, TypeError):
         return None
     return found if found.folder.is_dir() else None
 
 
+def has_root(name: str) -> bool:
+    """Return whether there is a root file system of this name.
+
+    Raises:
+        ConfigError: It cannot be a name.
+    """
+    return _read(name) is not None
+
+
 @contextlib.contextmanager
 def new_folder() -> Iterator[Path]:
-    """Return a folder in which a root is made; what is left of it is removed."""
+    """Return a folder in which a root is made; what is left of it is removed.
+
+    Raises:
+        OSError: It cannot be made.
+    """
     above = cache_folder("roots")
     above.mkdir(parents=True, exist_ok=True)
+    _remove_abandoned(above)
     made = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=above))
     try:
-        (made / _FILES).mkdir(0o755)
-        yield made / _FILES
+        with _locked(made):
+            (made / _FILES).mkdir(0o755)
+            yield made / _FILES
     finally:
         _delete(made)
 
 
-def add_root(root: Root, files: Path) -> Root:
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock a folder; raise OSError if another process has locked it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _remove_abandoned(above: Path) -> None:
+    """Remove what processes that were killed have left."""
+    for place in above.glob(f"{_UNFINISHED}*"):
+        with contextlib.suppress(OSError):
+            if place.stat().st_ctime < time.time() - _ABANDONED:
+                with _locked(place):
+                    _delete(place)
+
+
+def add_root(root: Root, files: Path, *, force: bool) -> Root:
     """Put a root that was made into the cache, in the place of the one that has its name.
 
     Args:
         root: What is known of it; its size and system are found here.
         files: The folder of its files, from ``new_folder``.
+        force: Whether it may take the place of another one.
 
     Raises:
-        ConfigError: It cannot be used: it has no bash.
+        ConfigError: It cannot be used, as it has no bash; or its name was taken meanwhile.
+        OSError: It cannot be written.
     """
     if not _has_program(files, "bash"):
         raise ConfigError(
@@ -130,14 +174,21 @@ def add_root(root: Root, files: Path) -> Root:
             f"source, or one with bash installed."
         )
     made = files.parent
-    made.chmod(0o755)
+    files.chmod(0o755)
     root = Root(**{**asdict(root), "size": _size(files), "system": _system(files)})
     (made / _ABOUT).write_text(json.dumps(asdict(root), indent=1), "utf-8")
     place = _place(root.name)
-    if place.exists():
+    if place.exists() and (force or not has_root(root.name)):
         place.rename(made.with_name(f"{made.name}-old"))
         _delete(made.with_name(f"{made.name}-old"))
-    made.rename(place)
+    try:
+        made.rename(place)
+    except OSError as error:
+        if not place.exists():
+            raise
+        raise ConfigError(
+            f"A root {root.name!r} was made meanwhile: take another name, or --force."
+        ) from error
     return root
 
 
@@ -145,12 +196,15 @@ def remove_root(name: str) -> None:
     """Remove a root file system.
 
     Raises:
-        ConfigError: There is none of this name.
+        ConfigError: There is none of this name, or it cannot be removed.
     """
     place = find_root(name).folder.parent
     hidden = place.with_name(f"{_UNFINISHED}{name}-{os.getpid()}")
-    place.rename(hidden)
-    _delete(hidden)
+    try:
+        place.rename(hidden)
+        _delete(hidden)
+    except OSError as error:
+        raise ConfigError(f"The root {name!r} cannot be removed: {error}.") from error
 
 
 def _delete(folder: Path) -> None:
@@ -185,8 +239,10 @@ def _system(files: Path) -> str:
     for name in ("usr/lib/os-release", "etc/os-release"):
         with contextlib.suppress(OSError, ValueError):
             place = files / name
-            if not place.is_symlink():
-                for line in place.read_text("utf-8").splitlines():
+            if place.is_file() and not place.is_symlink():
+                with place.open(encoding="utf-8") as file:
+                    text = file.read(_LARGEST)
+                for line in text.splitlines():
                     if line.startswith("PRETTY_NAME="):
                         return line.partition("=")[2].strip("\"'")
     return ""
