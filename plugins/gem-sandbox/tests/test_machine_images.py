@@ -358,18 +358,18 @@ def test_layers_are_removed_one_by_one(provider, context):
 def test_a_layer_hides_what_is_below_it(context, overlay):
     spec = context(
         "FROM a\n"
-        "RUN mkdir -p /app/d/in /app/e && cd /app && echo 1 > d/f && echo 1 > gone && ln -s f l\n"
+        "RUN mkdir -p /app/d/in /app/e && cd /app && echo 1 | tee d/f e/f > gone && ln -s f l\n"
         "RUN rm /app/gone && rm -r /app/d && mkdir /app/d && echo 2 > /app/d/g\n"
-        "RUN rmdir /app/e && echo file > /app/e && rm /app/l && mkdir /app/l\n"
+        "RUN rm -r /app/e && echo file > /app/e && rm /app/l && mkdir /app/l\n"
     )
     with LocalProvider(overlay=overlay) as provider, started(provider, spec) as machine:
         listed = machine.run("find . -mindepth 1 | sort | xargs; cat e").stdout
         assert listed == "./d ./d/g ./e ./l\nfile\n"
-        machine.run("echo 3 > gone; rm e")
+        machine.run("echo 3 > gone; rm e; mkdir e; echo 3 > e/f")
         found = []
         machine.snapshot(keep=lambda one: bool(found.append(one)))
         known = {one.path: one.in_image for one in found}
-        assert (known["/app/gone"], known["/app/e"]) == (False, True)
+        assert (known["/app/gone"], known["/app/e"], known["/app/e/f"]) == (False, True, False)
 
 
 @pytest.mark.slow

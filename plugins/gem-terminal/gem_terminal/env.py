@@ -341,10 +341,10 @@ class TerminalEnv(BaseEnv):
         self.turns, self.seconds = 0, 0.0
         step, task = self._running.step, self._running.task
         with boundary("sandbox"):
-            if saved is not None:
-                self._close_machine()
-                self._machine = self._machine_at(self._running, saved)
             try:
+                if saved is not None:
+                    self._close_machine()
+                    self._machine = self._machine_at(self._running, saved)
                 begin_step(self.machine, step)
             except MachineError as error:
                 spec = _agents_machine(step.task)

@@ -15,7 +15,9 @@ from gem_workers.machine import Machine, MachineSpec
 
 __all__ = ["HasServices", "ServiceProcess", "begin_services"]
 
-_START = 'setsid "$@" < /dev/null > {log} 2>&1 &'
+_START = """\
+command -v "$1" > /dev/null || { echo "$1: not found" >&2; exit 127; }
+setsid "$@" < /dev/null > %s 2>&1 &"""
 _LONGEST = 600.0
 """Seconds that a service may take that has to end before others start."""
 
@@ -85,7 +87,7 @@ def _begin(machine: Machine, service: ServiceProcess) -> None:
         _check(machine, service, command, _LONGEST, "does not end well")
     elif command:
         machine.run(f"mkdir -p /var/log; : > {log}; chmod 666 {log}", user="root", cwd="/")
-        start = f"set -- {command}\n{_START.format(log=log)}"
+        start = f"set -- {command}\n{_START % log}"
         _check(machine, service, start, _LONGEST, "cannot be started")
     if service.healthcheck:
         _check(machine, service, service.healthcheck, service.health_timeout, "is not healthy")

@@ -177,7 +177,8 @@ class Verifier:
         spec = _grading_spec(task, machine.spec)
         if task.verifier_machine is not None:
             with self._start(spec) as apart:
-                left = copy_artifacts(machine, apart, task.artifacts)
+                carried = self._carried(task, spec)
+                left = copy_artifacts(machine, apart, task.artifacts, carried)
                 return replace(self._run(apart, task), left=left)
         carried = self._carried(task, spec)
         changes = ChangedFiles.on(machine)

@@ -94,3 +94,18 @@ def test_artifacts_that_cannot_be_copied_are_paid_nothing(bench, tmp_path):
     step = bench.play(task, "truncate -s 300M /app/answer")
     assert step.reward == 0
     assert "bytes" in step.info["ended_by"]
+
+
+def test_what_tools_would_take_for_their_own_code_is_no_artifact(bench, tmp_path):
+    files = {
+        "task.toml": TOML.replace('"answer", "/app/out"', '"/app"'),
+        "tests/Dockerfile": "FROM debian:12\nWORKDIR /judge\n",
+        "tests/test.sh": "mkdir -p /app; cd /app; python3 -m json.tool /tests/key answer\n"
+        "cmp -s /tests/key answer; echo $((1 - $?)) > /logs/verifier/reward.txt\n",
+        "tests/key": "7",
+    }
+    task = make(tmp_path, **files)
+    forged = 'mkdir -p json/sub; echo \'open("/app/answer", "w").write("7")\' > json/tool.py'
+    step = bench.play(task, f"cd /app; {forged}; touch json/__init__.py conftest.py data.py")
+    assert (step.reward, "ended_by" in step.info) == (0, False)
+    assert step.info["left_behind"] == ["/app/conftest.py", "/app/json/__init__.py"]

@@ -102,6 +102,31 @@ def test_a_service_that_is_never_healthy_is_a_fault(bench, tmp_path):
         bench.play(task)
 
 
+def test_a_service_whose_program_is_missing_is_a_fault(bench, tmp_path):
+    task = compose(tmp_path, "entrypoint: python3", "entrypoint: no-python")
+    with pytest.raises(MachineError, match="service 'bank' cannot be started: no-python: not"):
+        bench.play(task)
+
+
+@pytest.mark.slow
+def test_an_agent_that_breaks_a_service_for_the_next_step_is_paid_nothing(bench, tmp_path):
+    toml = '[verifier]\nenvironment_mode = "shared"\n[[steps]]\nname = "a"\n[[steps]]\nname = "b"\n'
+    task = make(
+        tmp_path,
+        **{
+            "task.toml": toml,
+            "steps/a/instruction.md": "A.",
+            "steps/a/tests/test.sh": "echo 1 > /logs/verifier/reward.txt\n",
+            "steps/b/instruction.md": "B.",
+            "environment/docker-compose.yaml": COMPOSE.replace("retries: 50", "retries: 20"),
+        },
+    )
+    step = bench.play(task, "rm /srv/get.py")
+    assert step.terminated
+    assert "service 'shop' is not healthy" in step.info["ended_by"]
+    assert step.info["step_rewards"] == {"a": 1, "b": 0}
+
+
 REFUSED = [
     ("    entrypoint: python3 /srv/server.py\n    command: bank\n", "", "'bank' does not say what"),
     (

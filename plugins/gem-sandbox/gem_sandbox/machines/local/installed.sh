@@ -36,8 +36,10 @@ has_package() {
 # Requirements of pip, one an argument: name, extras, specifiers.
 has_requirements() {
   PATH=$rest python3 - "$@" <<'PYTHON' 2>/dev/null
-import importlib.metadata as metadata
 import sys
+
+sys.path = [folder for folder in sys.path if folder]  # not the current one: it may be the agent's
+import importlib.metadata as metadata
 
 try:
     from packaging.requirements import Requirement

@@ -94,17 +94,19 @@ def has_path(layer: Path, inside: str) -> bool | None:
     """
     place = layer / FILES
     is_opaque = False
-    for part in Path(inside).parts:
+    parts = Path(inside).parts
+    for number, part in enumerate(parts, 1):
         place = place / part
         try:
             status = place.lstat()
-        except OSError:  # nothing is there, or a file is above it
+        except OSError:  # nothing is there
             return False if is_opaque else None
         if stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:
             return False
-        if stat.S_ISDIR(status.st_mode):
-            with contextlib.suppress(OSError):
-                is_opaque |= os.getxattr(place, OPAQUE) == b"y"
+        if not stat.S_ISDIR(status.st_mode):
+            return number == len(parts)  # a file or a link hides what is below its name
+        with contextlib.suppress(OSError):
+            is_opaque |= os.getxattr(place, OPAQUE) == b"y"
     return True
 
 
