@@ -33,6 +33,11 @@ _MISSING = re.compile(
     r"No module named '?(?P<module>\w+)|(?P<command>[\w.+-]+): (?:command )?not found$",
     re.MULTILINE,
 )
+_NO_NETWORK = re.compile(
+    r"Could not resolve host|Temporary failure (?:in name resolution|resolving)"
+    r"|Name or service not known|Network is unreachable|Failed to establish a new connection"
+    r"|getaddrinfo (?:ENOTFOUND|EAI_AGAIN)"
+)
 _PREPARE = (
     f"mkdir -p {_LOGS} /tests; chown 0:0 / /logs; chmod 755 / /logs; chmod 700 {_LOGS} /tests"
 )
@@ -327,8 +332,12 @@ def _execute(machine: Machine, task: TerminalTask) -> Execution:
 
 
 def not_found(output: str) -> set[str]:
-    """Return the modules and commands that a program's output says were not found."""
-    return {match["module"] or match["command"] for match in _MISSING.finditer(output)}
+    """Return the modules and commands that a program's output says were not found.
+
+    ``a network`` is among them if it looked for one.
+    """
+    found = {match["module"] or match["command"] for match in _MISSING.finditer(output)}
+    return found | ({"a network"} if _NO_NETWORK.search(output) else set())
 
 
 def _missing(output: str, task: TerminalTask) -> frozenset[str]:

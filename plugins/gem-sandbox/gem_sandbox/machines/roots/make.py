@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["EXTRAS", "SOURCES", "make_root"]
 
 EXTRAS = {
-    "python": ("python3", "python3-pip", "python3-venv", "python-is-python3"),
+    "python": ("python3", "python3-pip", "python3-venv"),
     "pytest": ("python3-pytest",),
     "git": ("git",),
     "curl": ("curl", "ca-certificates"),
