@@ -35,9 +35,9 @@ _MISSING = re.compile(
 )
 _NO_NETWORK = re.compile(
     r"Could not resolve host|Temporary failure (?:in name resolution|resolving)"
-    r"|Name or service not known|Network is unreachable|Failed to establish a new connection"
-    r"|getaddrinfo (?:ENOTFOUND|EAI_AGAIN)"
+    r"|Name or service not known|Network is unreachable|getaddrinfo (?:ENOTFOUND|EAI_AGAIN)"
 )
+"""Not a refused connection: the agent may have to start the server."""
 _PREPARE = (
     f"mkdir -p {_LOGS} /tests; chown 0:0 / /logs; chmod 755 / /logs; chmod 700 {_LOGS} /tests"
 )

@@ -119,6 +119,7 @@ def test_what_a_program_of_the_agent_does_is_no_fault(bench, subtests):
         (f"echo 1 > {REWARD}; echo 0 > /logs/verifier/reward.json", "two rewards that differ"),
         (f"python3 -m no_such_runner /tests; echo 0 > {REWARD}", "need no_such_runner"),
         (f"no-such-runner /tests; echo 0 > {REWARD}", "need no-such-runner"),
+        (f": < /dev/tcp/192.0.2.1/80; echo 0 > {REWARD}", "need a network"),
     ],
 )
 def test_a_broken_verifier_is_a_fault_whatever_the_agent_does(bench, test, message):
@@ -135,6 +136,12 @@ def test_a_module_that_the_agent_has_to_write_is_no_fault(bench):
     written = task_of(test, solution={"solve.sh": b"touch /app/solution.py"})
     assert bench.pays(written) == 0
     assert bench.pays(written, solve=True) == 1
+
+
+@pytest.mark.slow
+def test_a_server_that_the_agent_has_to_start_is_no_network(bench):
+    test = f"echo > /dev/tcp/127.0.0.1/8000; echo 0 > {REWARD}"
+    assert bench.pays(task_of(test)) == 0
 
 
 @pytest.mark.slow
