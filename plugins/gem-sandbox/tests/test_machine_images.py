@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tarfile
@@ -427,6 +428,29 @@ def test_names_of_images_stand_for_folders(context, tmp_path):
         LocalProvider(build_network="bridge")
     with pytest.raises(ConfigError, match="installed"):
         LocalProvider(installed="maybe")
+
+
+def test_a_build_reaches_the_network_of_the_host_only_if_it_may(context, cache, monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://user:hidden-password@proxy.invalid:1")
+    monkeypatch.setenv("PIP_INDEX_URL", "https://hidden-password@index.invalid/simple")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        spec = context(
+            'FROM a\nSHELL ["/bin/bash", "-c"]\n'
+            f"RUN exec 3<>/dev/tcp/127.0.0.1/{port} && mkdir -p /app && echo reached >/app/seen\n"
+            'RUN case "$http_proxy$PIP_INDEX_URL" in *hidden*hidden*) ;; *) exit 1 ;; esac\n'
+        )
+        with (
+            LocalProvider(build_network="none") as provider,
+            pytest.raises(ConfigError, match="line 3: RUN"),
+        ):
+            provider.prepare(spec)
+        with LocalProvider() as provider, started(provider, spec) as machine:
+            assert machine.run("cat /app/seen; env | grep -c hidden").stdout == "reached\n0\n"
+            assert not machine.run(f"exec 3<>/dev/tcp/127.0.0.1/{port}").ok
+    kept = [path.read_bytes() for path in cache.rglob("*") if path.is_file()]
+    assert kept
+    assert not any(b"hidden-password" in content for content in kept)
 
 
 @pytest.mark.slow
