@@ -130,11 +130,14 @@ class MachineSnapshot:
         provider: The id of the provider; snapshots of one cannot be restored by another.
         data: The state.
         lost: Command lines of the processes that were running; they do not run on in the copy.
+        image: What tells the image that the files were written over from what is built of the same
+            folder later; empty if the provider does not know.
     """
 
     provider: str
     data: bytes
     lost: tuple[str, ...] = ()
+    image: str = ""
 
 
 @dataclass(frozen=True)

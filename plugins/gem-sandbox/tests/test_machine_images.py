@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from local_machines import has_users
 from selection import thorough
 
-from gem_core.errors import ConfigError, MachineError
+from gem_core.errors import ConfigError, MachineError, SnapshotError
 from gem_sandbox.machines.local.layers import layers, layers_folder, remove_layers
 from gem_sandbox.machines.local.provider import LocalProvider
 from gem_workers.machine import MachineSpec
@@ -415,6 +415,21 @@ def test_snapshots_and_forks_hold_what_was_written_over_the_image(provider, cont
             show = "cat seen; find . -type f | sort"
             assert copy.run(show).stdout == "from-image\n./d/new\n./seen\n"
             assert fresh.run(show).stdout == "from-image\n./d/g\n./f\n./seen\n"
+
+
+@pytest.mark.slow
+def test_a_snapshot_keeps_its_image_when_the_dockerfile_changes(provider, context):
+    spec = context("FROM a\nRUN mkdir -p /app && echo 1 > /app/f\n")
+    with started(provider, spec) as machine:
+        kept = machine.snapshot()
+        assert context("FROM a\nRUN mkdir -p /app && echo 2 > /app/f\n") == spec
+        provider.prepare(spec)
+        with machine.fork() as copy, provider.start(spec, kept) as again:
+            assert copy.read("/app/f") == again.read("/app/f") == b"1\n"
+    with provider.start(spec) as machine:
+        assert machine.read("/app/f") == b"2\n"
+    with LocalProvider() as other, pytest.raises(SnapshotError, match="built again meanwhile"):
+        other.start(spec, kept)
 
 
 def test_names_of_images_stand_for_folders(context, tmp_path):

@@ -47,6 +47,11 @@ class BuiltImage:
     user: str
     layers: tuple[Path, ...] = ()
 
+    @property
+    def key(self) -> str:
+        """What tells it from what is built of the same folder later; empty if nothing was built."""
+        return self.layers[-1].name if self.layers else ""
+
 
 class BuildMachine(Machine, Protocol):
     """A machine on which a Dockerfile is carried out."""

@@ -8,6 +8,7 @@ import socket
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Literal, Self, TypeVar, cast
 
@@ -30,7 +31,7 @@ from gem_sandbox.machines.local.skeleton import skeleton
 from gem_sandbox.machines.memory_file import memory_file
 from gem_sandbox.machines.selection import Record, records
 from gem_sandbox.shared_pools import shared_pools
-from gem_workers.machine import MachineSnapshot, MachineSpec, Outlook, check_path
+from gem_workers.machine import FileChange, MachineSnapshot, MachineSpec, Outlook, check_path
 
 __all__ = ["LocalMachine", "LocalProvider"]
 
@@ -88,6 +89,9 @@ class LocalProvider:
         self._build_network, self._installed = build_network, installed
         self.skips_installed = installed == "skip"
         self._built: dict[str, BuiltImage] = {}
+        """The images by their folders."""
+        self._by_key: dict[str, BuiltImage] = {}
+        """All images of these folders, those too that were built before a Dockerfile changed."""
         self._layers = Layers()
         self._server = shared_pools.lease(_KEY, ServerProcess)
         self._lifetime = Lifetime(
@@ -111,7 +115,7 @@ class LocalProvider:
             return BuiltImage(base, base.env, base.workdir, base.user)
         built = self._built.get(spec.build)
         if build or built is None or not all(layer.exists() for layer in built.layers):
-            self._built[spec.build] = find_or_build(
+            built = find_or_build(
                 spec.build,
                 self._bases,
                 self._layers,
@@ -121,7 +125,8 @@ class LocalProvider:
                 timeout=spec.build_timeout,
                 mount_points=list(self._folders),
             )
-        return self._built[spec.build]
+            self._built[spec.build] = self._by_key[built.key] = built
+        return built
 
     def base_of(self, spec: MachineSpec) -> Base:
         """Return the root file system from which a machine of a spec starts; nothing is built.
@@ -182,7 +187,15 @@ class LocalProvider:
 
     def start(self, spec: MachineSpec, snapshot: MachineSnapshot | None = None) -> "LocalMachine":
         """Start a machine; see ``MachineProvider``."""
-        return self.start_from(spec, self.image(spec), snapshot)
+        image = self.image(spec)
+        if snapshot is not None and snapshot.image not in {"", image.key}:
+            if snapshot.image not in self._by_key:
+                raise SnapshotError(
+                    f"The image of {spec.build or spec.image!r} is not the one that this snapshot "
+                    f"was made over: it was built again meanwhile."
+                )
+            image = self._by_key[snapshot.image]
+        return self.start_from(spec, image, snapshot)
 
     def start_from(
         self, spec: MachineSpec, image: BuiltImage, snapshot: MachineSnapshot | None = None
@@ -391,6 +404,10 @@ class LocalMachine(HostMachine):
         """Return the environment of a command."""
         found = super().environment(env)
         return {**found, "PATH": f"{PROGRAMS}:{found['PATH']}"} if self._programs else found
+
+    def snapshot(self, *, keep: Callable[[FileChange], bool] | None = None) -> MachineSnapshot:
+        """Return the state, which is one over the image that the machine has; see ``Machine``."""
+        return replace(super().snapshot(keep=keep), image=self._image.key)
 
     def replace_files(self, data: bytes) -> None:
         with _descriptor(data) as source:
