@@ -9,6 +9,7 @@ top needs nothing: the error of the entry point names the extra. A script import
 import contextlib
 import functools
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -58,6 +59,8 @@ def needed_by_script(command: str) -> Iterator[None]:
 def install_command(module: str, package: str) -> str:
     """Return the command that installs a module, if an extra of a package's distribution has it.
 
+    Of several extras, it is the smallest one.
+
     Args:
         module: Name of the module that cannot be imported.
         package: The package that imports it; it may be a module in it.
@@ -69,10 +72,11 @@ def install_command(module: str, package: str) -> str:
 
     wanted, top = _plain(module.partition(".")[0]), package.partition(".")[0]
     for name in (top, *metadata.packages_distributions().get(top, ())):
-        for extra, one in _extras(name):
+        extras = [found for found in _extras(name) if found[0] != "dev"]
+        sizes = Counter(extra for extra, _ in extras)
+        for extra, one in sorted(extras, key=lambda found: sizes[found[0]]):
             # A part of the name will do: the module faiss is in faiss-cpu.
-            fits = (wanted in (part, *part.split("-")) for part in _names(one))
-            if extra != "dev" and any(fits):
+            if any(wanted in (part, *part.split("-")) for part in _names(one)):
                 return f"pip install '{metadata.metadata(name)['Name']}[{extra}]'"
     return ""
 

@@ -170,7 +170,6 @@ class Csv(Reader):
         self._header: list[str] = []
 
     def records(self, lines: Iterable[bytes]) -> Iterator[Record]:
-        csv.field_size_limit(_LONGEST_CELL)
         lines = _without_mark(lines)
         end, number, row_line = next(lines), -1, 1
 
@@ -183,12 +182,15 @@ class Csv(Reader):
         reader = csv.reader(texts(), strict=True)
         while True:
             start, row_line = end, reader.line_num + 1
+            limit = csv.field_size_limit(_LONGEST_CELL)  # of the process
             try:
                 cells = next(reader)
             except StopIteration:
                 return
             except csv.Error as error:
                 raise self._error(max(number, 0), row_line, f"is not CSV: {error}") from None
+            finally:
+                csv.field_size_limit(limit)
             if not cells:
                 continue
             if number < 0:
