@@ -59,7 +59,7 @@ def needed_by_script(command: str) -> Iterator[None]:
 def install_command(module: str, package: str) -> str:
     """Return the command that installs a module, if an extra of a package's distribution has it.
 
-    Of several extras, it is the smallest one.
+    Of several extras, it is the smallest one that names the module's package itself.
 
     Args:
         module: Name of the module that cannot be imported.
@@ -74,7 +74,10 @@ def install_command(module: str, package: str) -> str:
     for name in (top, *metadata.packages_distributions().get(top, ())):
         extras = [found for found in _extras(name) if found[0] != "dev"]
         sizes = Counter(extra for extra, _ in extras)
-        for extra, one in sorted(extras, key=lambda found: sizes[found[0]]):
+        own = _plain(name)  # an extra that takes another one of its own is asked last
+        for extra, one in sorted(
+            extras, key=lambda found: (_plain(found[1].name) == own, sizes[found[0]])
+        ):
             # A part of the name will do: the module faiss is in faiss-cpu.
             if any(wanted in (part, *part.split("-")) for part in _names(one)):
                 return f"pip install '{metadata.metadata(name)['Name']}[{extra}]'"

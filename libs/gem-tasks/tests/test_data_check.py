@@ -44,7 +44,7 @@ def check(spec_of):
     """Return a function that checks the rows of ``Sums``."""
 
     def run(folder: Path | None = None, *, checker: Any = None, **kwargs: Any) -> DataReport:
-        checker = checker or DataChecker(folder=folder, say=lambda line: None, timeout=2)
+        checker = checker or DataChecker(folder=folder, say=lambda line: None, timeout=30)
         return checker.check(spec_of(**{"dataset_name": "acme/sums"} | kwargs))
 
     return run
@@ -210,7 +210,7 @@ class TestHub:
     def test_a_download_without_progress_ends(self, check, fake_hub, sums):
         fake_hub.add("acme/sums", {"train": sums(3)})
         fake_hub.break_("acme/sums", "stall")
-        report = check()
+        report = check(checker=DataChecker(say=lambda line: None, timeout=2))
         assert (report.cause, report.rows) == ("no answer", None)
         assert "nothing arrived from" in report.problem
 

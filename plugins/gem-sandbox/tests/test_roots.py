@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from local_machines import write_small_root
+from selection import thorough
 
 from gem_core.errors import ConfigError
 from gem_sandbox.machines.local.bases import Bases
@@ -346,6 +347,8 @@ def test_the_commands(tmp_path):
 @pytest.mark.slow
 @pytest.mark.usefixtures("local")
 def test_a_root_of_debian(cache):
+    if not thorough():
+        pytest.skip("it takes a minute, and is made in the nightly run")
     if os.geteuid() != 0 or shutil.which("mmdebstrap") is None:
         pytest.skip("needs root and mmdebstrap: apt-get install mmdebstrap")
     try:
