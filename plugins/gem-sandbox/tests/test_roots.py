@@ -1,11 +1,13 @@
 """Root file systems of machines: made from archives, folders and packages, and named by images."""
 
+import contextlib
 import gzip
 import io
 import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tarfile
@@ -20,6 +22,7 @@ from selection import thorough
 from gem_core.errors import ConfigError
 from gem_sandbox.machines.local.bases import Bases
 from gem_sandbox.machines.local.provider import LocalProvider
+from gem_sandbox.machines.roots import store
 from gem_sandbox.machines.roots.command import command
 from gem_sandbox.machines.roots.images_file import read_images, write_images
 from gem_sandbox.machines.roots.make import make_root
@@ -177,6 +180,18 @@ def test_links_lead_to_where_they_lead_inside_of_the_root(made, tmp_path):
         (packed(BASH, member("a", b"a"), member("a/b", b"b")), "cannot be made"),
         (packed(BASH, member("a" * 300, b"a")), "cannot be made"),
         (packed(member("a", b"a")), "no bash"),
+        (packed(member("bin", kind=LINK, link="/usr/bin")), "no bash"),  # which this host has
+        (packed(member("usr", kind=LINK, link="/usr")), "no bash"),
+        (packed(member("bin/bash", kind=LINK, link="/gone")), "no bash"),
+        (packed(member("bin/bash", kind=FOLDER)), "no bash"),
+        (
+            packed(
+                member("oci-layout", b"{}"),
+                member("index.json", b'{"manifests": [{"digest": "a:b"}]}'),
+                member("blobs/a/b", b'{"manifests": [{"digest": "a:b"}]}'),
+            ),
+            "leads to itself",
+        ),
         (saved(packed(BASH), packed(member(".wh..."))), "outside of the root"),
         (saved(b"no layer"), "no archive"),
         (saved(packed(BASH), config=[1]), "no archive"),
@@ -223,6 +238,38 @@ def test_a_root_is_replaced_only_if_asked(made):
     with pytest.raises(ConfigError, match=r"a root 'a' already.*--force"):
         made(packed(BASH))
     assert files(made(packed(BASH, member("second", b"2")), force=True)) == ["bin/bash", "second"]
+
+
+def test_a_root_is_there_while_the_one_before_it_is_removed(made, monkeypatch):
+    made(packed(BASH, member("first", b"1")))
+    removed = store._delete
+
+    def interrupted(folder):
+        if folder.name.endswith("-old"):
+            raise KeyboardInterrupt
+        removed(folder)
+
+    monkeypatch.setattr(store, "_delete", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        made(packed(BASH, member("second", b"2")), force=True)
+    assert files(find_root("a").folder) == ["bin/bash", "second"]
+
+
+@pytest.mark.usefixtures("local")
+def test_a_build_starts_from_the_root_that_is_there_now(tmp_path):
+    root, task = tmp_path / "root", tmp_path / "task"
+    root.mkdir()
+    task.mkdir()
+    write_small_root(root)
+    shutil.copy2(root / "usr/bin/bash", root / "usr/bin/sh")
+    (task / "Dockerfile").write_text("FROM some\nRUN read x </version; echo $x >/built\n")
+    for version in ("1\n", "2\n"):
+        (root / "version").write_text(version)
+        os.utime(root, (0, 0))  # as archives set it
+        with LocalProvider(images={"*": str(root)}) as provider:
+            machine = provider.start(MachineSpec(build=str(task), workdir="/"))
+            with machine:
+                assert machine.run("read x </built; echo $x").stdout == version
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next_one(made, cache, monkeypatch):
@@ -300,6 +347,35 @@ def test_a_root_that_is_missing_is_named_with_the_file(tmp_path):
             Bases().find(name)
 
 
+def test_what_is_mapped_while_a_root_is_made_is_kept(tmp_path, monkeypatch):
+    archive = tmp_path / "a.tar"
+    archive.write_bytes(packed(BASH))
+
+    def slow(*arguments, **options):
+        write_images({"other": "b"})  # as another command does
+        return make_root(*arguments, **options)
+
+    monkeypatch.setattr("gem_sandbox.machines.roots.command.make_root", slow)
+    assert ran("root", "a", "--from", f"tar:{archive}", "--for", "x").exit_code == 0
+    assert read_images() == {"other": "b", "x": "a"}
+
+
+def test_a_link_to_the_file_of_images_stays_and_what_is_no_file_is_not_replaced(
+    tmp_path, monkeypatch
+):
+    file, real = tmp_path / "config" / "images.yaml", tmp_path / "real.yaml"
+    file.parent.mkdir()
+    file.symlink_to(real)
+    write_images({"a": "b"})
+    assert (file.is_symlink(), real.read_text()) == (True, "a: b\n")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    monkeypatch.setenv("GEM_CORE_IMAGES", str(pipe))
+    with pytest.raises(ConfigError, match=r"pipe cannot be written: it is no file"):
+        write_images({"a": "b"})
+    assert pipe.is_fifo()
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [
@@ -366,15 +442,31 @@ def test_a_root_of_debian(cache):
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_what_is_made_and_leaves_nothing(cache):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_ends_what_is_made(cache, number):
     if os.geteuid() != 0 or shutil.which("mmdebstrap") is None:
         pytest.skip("needs root and mmdebstrap: apt-get install mmdebstrap")
-    arguments = ["machine", "root", "a", "--from", "debian:bookworm"]
-    program = [sys.executable, "-m", "gem_core", *arguments, "--mirror", "http://192.0.2.1/debian"]
-    with subprocess.Popen(program, stderr=subprocess.DEVNULL) as process:
-        while not list(cache.glob(".*/root/*")):
-            assert process.poll() is None
-            time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        assert process.wait() != 0
-    assert list(cache.iterdir()) == []
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # a mirror that never answers
+        mirror = f"http://127.0.0.1:{silent.getsockname()[1]}/debian"
+        arguments = ["machine", "root", "a", "--from", "debian:bookworm", "--mirror", mirror]
+        program = [sys.executable, "-m", "gem_core", *arguments]
+        with subprocess.Popen(program, stderr=subprocess.DEVNULL) as process:
+            connection, _ = silent.accept()
+            with connection:
+                process.send_signal(number)
+                assert process.wait() != 0
+                end = time.monotonic() + 10
+                while _programs_of(cache) and time.monotonic() < end:
+                    time.sleep(0.05)
+                assert not _programs_of(cache)
+    if number == signal.SIGINT:
+        assert list(cache.iterdir()) == []
+
+
+def _programs_of(folder):
+    """Return the command lines of the processes that are told of a folder."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found.append(file.read_bytes().decode(errors="replace"))
+    return [line for line in found if str(folder) in line]

@@ -131,9 +131,12 @@ def find_or_build(
 
 
 def _identity(base: Base) -> tuple[str, ...]:
-    """Return what tells a root from others, also from one that was at its place before."""
+    """Return what tells a root from others, also from one that was at its place before.
+
+    Its time of modification is that of the archive it came from; nobody can set that of change.
+    """
     if not base.folder:
         return ("",)
     place = Path(base.folder)
     status = place.stat()
-    return str(place.resolve()), str(status.st_ino), str(status.st_mtime_ns)
+    return str(place.resolve()), str(status.st_ino), str(status.st_ctime_ns)

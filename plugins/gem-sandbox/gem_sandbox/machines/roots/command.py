@@ -76,7 +76,7 @@ def root(
 
     With --for, it stands for an image from then on: gem-core machine images shows which.
     """
-    images = read_images()
+    read_images()  # which fails before anything is made
     made = make_root(
         name,
         source,
@@ -88,7 +88,7 @@ def root(
     )
     click.echo(f"{made.name}: {made.system or made.source}, {_bytes(made.size)}, {made.folder}")
     if patterns:
-        write_images({**images, **dict.fromkeys(patterns, name)})
+        write_images({**read_images(), **dict.fromkeys(patterns, name)})
         click.echo(f"It stands for {', '.join(patterns)} ({images_file()}).")
 
 
@@ -151,6 +151,7 @@ def remove(names: tuple[str, ...], *, force: bool) -> None:
     for name in names:
         remove_root(name)
         click.echo(f"Removed {name}.")
+    images = read_images()
     left = {pattern: target for pattern, target in images.items() if target not in names}
     if left != images:
         write_images(left)

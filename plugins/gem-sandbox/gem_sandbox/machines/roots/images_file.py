@@ -63,7 +63,9 @@ def write_images(images: Mapping[str, str]) -> None:
     Raises:
         ConfigError: The file cannot be written.
     """
-    file = images_file()
+    file = images_file().resolve()  # a link to it stays
+    if file.exists() and not file.is_file():
+        raise ConfigError(f"{file} cannot be written: it is no file.")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=file.parent, prefix=".") as folder:

@@ -154,8 +154,17 @@ def _bootstrap(
     wanted = ",".join(dict.fromkeys(["bash", "ca-certificates", *packages]))
     say(f"{program} installs {kind} {suite} from {_without_password(address) or 'its own mirror'}")
     command = [program, "--variant=minbase", f"--include={wanted}", suite, str(files)]
-    # Its mounts are its own, and its children end with it.
-    alone = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
+    # Its mounts are its own, and it ends with this process, however that ends.
+    alone = [
+        "setpriv",
+        "--pdeathsig",
+        "KILL",
+        "unshare",
+        "--mount",
+        "--pid",
+        "--fork",
+        "--kill-child",
+    ]
     _run([*alone, *command, *([address] if address else [])], program)
     for file in (files / "etc/apt").glob("sources.list*"):
         if file.is_file():
@@ -267,7 +276,7 @@ def _install(files: Path, requirements: Sequence[str], say: Callable[[str], obje
         with (
             LocalProvider(images={}) as provider,
             provider.start_from(spec, image) as machine,
-            tempfile.TemporaryFile() as changes,
+            tempfile.TemporaryFile(dir=files.parent) as changes,
         ):
             for path, content in host.files.items():
                 machine.write(path, content)

@@ -19,6 +19,7 @@ from pathlib import Path
 from gem_core.caches import cache_folder
 from gem_core.errors import ConfigError, near_names
 from gem_core.records import json_value
+from gem_sandbox.machines.roots.unpack_image import resolved
 from gem_sandbox.machines.trees import remove, walk
 
 __all__ = ["Root", "add_root", "find_root", "has_root", "new_folder", "remove_root", "roots"]
@@ -178,9 +179,9 @@ def add_root(root: Root, files: Path, *, force: bool) -> Root:
     root = Root(**{**asdict(root), "size": _size(files), "system": _system(files)})
     (made / _ABOUT).write_text(json.dumps(asdict(root), indent=1), "utf-8")
     place = _place(root.name)
+    old = made.with_name(f"{made.name}-old")
     if place.exists() and (force or not has_root(root.name)):
-        place.rename(made.with_name(f"{made.name}-old"))
-        _delete(made.with_name(f"{made.name}-old"))
+        place.rename(old)
     try:
         made.rename(place)
     except OSError as error:
@@ -189,6 +190,10 @@ def add_root(root: Root, files: Path, *, force: bool) -> Root:
         raise ConfigError(
             f"A root {root.name!r} was made meanwhile: take another name, or --force."
         ) from error
+    finally:
+        if old.exists() and not place.exists():
+            old.rename(place)
+        _delete(old)
     return root
 
 
@@ -218,8 +223,17 @@ def _delete(folder: Path) -> None:
 
 
 def _has_program(files: Path, name: str) -> bool:
-    """Return whether a root has a program; a link may be the folder itself, as /bin mostly is."""
-    return any(os.path.lexists(files / folder / name) for folder in ("usr/bin", "bin"))
+    """Return whether a root itself has a program, wherever links inside of it lead."""
+    places = (f"{folder}/{name}" for folder in ("usr/bin", "bin"))
+    return any(_inside(files, place).is_file() for place in places)
+
+
+def _inside(files: Path, path: str) -> Path:
+    """Return a place in a root, with links followed as its own programs would."""
+    try:
+        return files / resolved(files, path)
+    except OSError:  # links that lead to one another
+        return files
 
 
 def _size(files: Path) -> int:
@@ -238,8 +252,8 @@ def _system(files: Path) -> str:
     """Return the name of the distribution, of ``os-release``."""
     for name in ("usr/lib/os-release", "etc/os-release"):
         with contextlib.suppress(OSError, ValueError):
-            place = files / name
-            if place.is_file() and not place.is_symlink():
+            place = _inside(files, name)
+            if place.is_file():
                 with place.open(encoding="utf-8") as file:
                     text = file.read(_LARGEST)
                 for line in text.splitlines():

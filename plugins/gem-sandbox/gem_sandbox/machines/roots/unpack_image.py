@@ -22,7 +22,7 @@ from gem_core.records import json_value
 from gem_sandbox.machines.archive import OPAQUE_HEADER
 from gem_sandbox.machines.unpacking import Unpacker, is_deleted, members
 
-__all__ = ["ImageSettings", "apply_changes", "unpack_image"]
+__all__ = ["ImageSettings", "apply_changes", "resolved", "unpack_image"]
 
 _DELETED, _OPAQUE = ".wh.", ".wh..wh..opq"
 """How layers say that a file was deleted, or all that was in a folder: OCI image specification."""
@@ -101,10 +101,14 @@ def _saved(archive: tarfile.TarFile, what: str) -> _Saved | None:
         return _Saved(manifest[0]["Layers"], manifest[0]["Config"])
     if not {"oci-layout", "index.json"} <= names:
         return None
-    index = json_value(_read(archive, "index.json"))
+    index, passed = json_value(_read(archive, "index.json")), {"index.json"}
     while "manifests" in index:
         _check_alone(index["manifests"], what)
-        index = json_value(_read(archive, _blob(index["manifests"][0])))
+        name = _blob(index["manifests"][0])
+        if name in passed:
+            raise ValueError(f"{name!r} leads to itself")
+        passed.add(name)
+        index = json_value(_read(archive, name))
     return _Saved([_blob(one) for one in index["layers"]], _blob(index["config"]))
 
 
@@ -137,7 +141,10 @@ def _unpack_saved(
 ) -> ImageSettings:
     """Unpack the layers of an image, one over the other."""
     for name in saved.layers:
-        with _extract(archive, name) as layer, tempfile.TemporaryFile() as copy:
+        with (
+            _extract(archive, name) as layer,
+            tempfile.TemporaryFile(dir=folder.parent) as copy,
+        ):
             shutil.copyfileobj(layer, copy, 1 << 20)
             copy.seek(0)
             _delete_below(copy, folder, what)
@@ -163,7 +170,7 @@ def _delete_below(file: IO[bytes], folder: Path, what: str) -> None:
             above, _, last = member.name.rpartition("/")
             if not last.startswith(_DELETED):
                 continue
-            above, name = _resolved(folder, above), last.removeprefix(_DELETED)
+            above, name = resolved(folder, above), last.removeprefix(_DELETED)
             if last == _OPAQUE:
                 unpacker.empty(above or ".")
             elif name in {"", ".", ".."}:
@@ -186,7 +193,7 @@ def _unpack(file: IO[bytes], folder: Path, what: str, *, is_layer: bool = False)
             try:
                 unpacker.make_folders(above)
             except NotADirectoryError:  # a link, which the root's own programs would follow
-                above = _resolved(folder, above)
+                above = resolved(folder, above)
                 member.name = f"{above}/{last}".lstrip("/")
                 unpacker.make_folders(above)
             _add(unpacker, archive, member, folder, what)
@@ -197,7 +204,7 @@ def _add(
 ) -> None:
     if member.islnk():
         above, _, last = member.linkname.rpartition("/")
-        member.linkname = f"{_resolved(folder, above)}/{last}".lstrip("/")
+        member.linkname = f"{resolved(folder, above)}/{last}".lstrip("/")
     if not (member.isdir() and unpacker.is_folder(member.name)):
         unpacker.remove(member.name)
     try:
@@ -231,7 +238,7 @@ def _inside(name: str, what: str) -> str:
     return "/".join(parts) or "."
 
 
-def _resolved(folder: Path, path: str) -> str:
+def resolved(folder: Path, path: str) -> str:
     """Return a path in a root with all links followed, none of which leads out."""
     done: list[str] = []
     rest, links = path.split("/")[::-1], 0
