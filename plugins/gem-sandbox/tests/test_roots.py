@@ -314,6 +314,32 @@ def test_a_machine_starts_from_a_root_and_has_its_files(tmp_path):
     assert not (find_root("small").folder / "dev" / "file").exists()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
+def test_a_folder_of_several_file_systems_is_copied_as_it_is(tmp_path):
+    source = tmp_path / "source"
+    program = (
+        "mount -t tmpfs none a && mount -t tmpfs none b || exit 9\n"
+        "for x in a b; do echo $x >$x/file; ln $x/file $x/other; done\n"
+        f'exec {sys.executable} -m gem_core machine root a --from "folder:$PWD"'
+    )
+    for name in ("a", "b", "bin"):
+        (source / name).mkdir(parents=True)
+    (source / "bin" / "bash").touch()
+    done = subprocess.run(
+        ["unshare", "--mount", "bash", "-c", program],
+        cwd=source,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode == 9 or done.stderr.startswith("unshare:"):
+        pytest.skip(f"nothing can be mounted here: {done.stderr}")
+    assert done.returncode == 0, done.stderr
+    found = find_root("a").folder
+    assert [(found / x / "file").read_text() for x in "ab"] == ["a\n", "b\n"]
+    assert (found / "a/file").samefile(found / "a/other")
+
+
 def test_the_most_specific_name_counts(made):
     for name in ("any", "pythons", "exact"):
         made(packed(BASH), name)

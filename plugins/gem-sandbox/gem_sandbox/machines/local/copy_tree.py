@@ -47,8 +47,8 @@ class _Copy:
         self._open: list[os.stat_result] = []
         """The status of the folders that are being copied, which a copy gets at its end."""
         self._path: _Path = None
-        self._first: dict[int, _Path] = {}
-        """The first path of a file with several names, by its number."""
+        self._first: dict[tuple[int, int], _Path] = {}
+        """The first path of a file with several names, by its file system and number."""
 
     def leave_until(self, depth: int) -> None:
         while len(self._open) > depth:
@@ -79,7 +79,7 @@ class _Copy:
         if entry.status.st_nlink < 2:
             return False
         path = self._path, entry.name
-        first = self._first.setdefault(entry.status.st_ino, path)
+        first = self._first.setdefault((entry.status.st_dev, entry.status.st_ino), path)
         if first is path:
             return False
         *above, name = _names(first)
