@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -213,6 +214,10 @@ class TestHub:
         report = check(checker=DataChecker(say=lambda line: None, timeout=2))
         assert (report.cause, report.rows) == ("no answer", None)
         assert "nothing arrived from" in report.problem
+        fake_hub.close()
+        for thread in threading.enumerate():
+            if thread.name == "gem-data":  # it would go on in the cache of the next test
+                thread.join()
 
     def test_without_a_network_the_cache_is_checked(self, check, fake_hub, sums):
         fake_hub.add("acme/sums", {"train": sums(3)})
