@@ -64,7 +64,7 @@ class DataReport:
         dataset: ``org/name`` or ``org/name:config``, or the path of the rows.
         split: The split; None if there is only one.
         state: ``ok``; ``failed``, the rows are not what the environment needs; or ``unreachable``,
-            there are no rows to look at.
+            the rows cannot be had.
         cause: Why not ``ok``: ``schema``, ``rows``, ``grading``, or a
             ``gem_tasks.hub_facts.Cause``.
         problem: What was expected, what was found and what to do; empty if ``ok``.
@@ -199,7 +199,7 @@ class DataChecker:
         return _task_env(spec, {"data": first, "split": None, "streaming": False})
 
     def _facts(self, name: str) -> HubFacts | None:
-        """Return what the hub says of a dataset; None if there is no network, but a cache."""
+        """Return what the hub says of a dataset; None if only the cache can be asked."""
         if name not in self._asked:
             self._asked[name] = self._answer(name)
         found = self._asked[name]

@@ -92,7 +92,7 @@ def check(
     graded wrong: none at all, and the gold answer of another row.
 
     The state is "ok", "failed" (the rows are not what the environment needs) or "unreachable"
-    (there are no rows to look at). The exit status is 0 if all are ok, and 1 if not. Ctrl-C
+    (the rows cannot be had). The exit status is 0 if all are ok, and 1 if not. Ctrl-C
     prints what was found.
     """
     specs = _specs(words)

@@ -13,9 +13,10 @@ __all__ = ["Cause", "HubFacts", "UnreachableError", "ask_hub"]
 Cause = Literal[
     "no network", "not found", "gated", "server error", "no answer", "download", "missing"
 ]
-"""Why the rows of a dataset did not arrive: there is no connection; there is no such dataset, or it
-is private; access must be requested; the server fails; it says nothing; a download failed; or they
-are not in a folder of downloaded files."""
+"""Why the rows of a dataset did not arrive. ``no network``: the hub cannot be reached.
+``not found``: it does not have the dataset, or the dataset is private. ``gated``: access must be
+requested. ``server error``: it failed. ``no answer``: it did not answer in time. ``download``: a
+download failed. ``missing``: the folder of downloaded files lacks them."""
 
 
 class UnreachableError(HubError):
@@ -96,13 +97,12 @@ def _unreachable(
         )
     if isinstance(error, errors.RevisionNotFoundError):
         return UnreachableError(
-            f"{repository}: there is no revision {revision!r} at {page}. Name another with "
-            f"revision=.",
+            f"{repository} has no revision {revision!r} at {page}. Name another with revision=.",
             "not found",
         )
     if isinstance(error, errors.RepositoryNotFoundError) or status in (401, 404):
         return UnreachableError(
-            f"{repository}: there is no such dataset at {hub}, or it is private. If it is, log in "
+            f"{hub} has no dataset {repository}, or it is private. If it is, log in "
             f"with `hf auth login` or set HF_TOKEN.",
             "not found",
         )

@@ -171,7 +171,7 @@ class TestHub:
         pinned = check(split="test", revision=report.revision)
         assert (pinned.state, pinned.rows) == ("ok", 3)
         assert check(split="test", revision="v9").problem.startswith(
-            "acme/sums: there is no revision 'v9'"
+            "acme/sums has no revision 'v9'"
         )
 
     def test_the_first_rows_can_be_streamed(self, check, fake_hub, sums):

@@ -242,14 +242,14 @@ def test_a_root_is_replaced_only_if_asked(made):
 
 def test_a_root_is_there_while_the_one_before_it_is_removed(made, monkeypatch):
     made(packed(BASH, member("first", b"1")))
-    removed = store._delete
+    removed = store.remove_folder
 
     def interrupted(folder):
-        if folder.name.endswith("-old"):
+        if folder.endswith("-old"):
             raise KeyboardInterrupt
         removed(folder)
 
-    monkeypatch.setattr(store, "_delete", interrupted)
+    monkeypatch.setattr(store, "remove_folder", interrupted)
     with pytest.raises(KeyboardInterrupt):
         made(packed(BASH, member("second", b"2")), force=True)
     assert files(find_root("a").folder) == ["bin/bash", "second"]
@@ -312,6 +312,26 @@ def test_a_machine_starts_from_a_root_and_has_its_files(tmp_path):
             )
     assert (find_root("small").folder / "made").read_text() == "of the folder"
     assert not (find_root("small").folder / "dev" / "file").exists()
+
+
+@pytest.mark.usefixtures("local")
+def test_a_root_that_machines_have_is_neither_removed_nor_replaced(tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    write_small_root(source)
+    (source / "made").write_text("by the first")
+    make_root("small", f"folder:{source}")
+    with (
+        LocalProvider(images={"*": "small"}) as provider,
+        provider.start(MachineSpec(image="some", workdir="/")) as machine,
+    ):
+        problem = str(ran("remove", "small").exception)
+        assert "cannot be removed or made again while machines use it" in problem
+        with pytest.raises(ConfigError, match="while machines use it"):
+            make_root("small", f"folder:{source}", force=True)
+        assert machine.run("read x <made; echo $x").stdout == "by the first\n"
+    make_root("small", f"folder:{source}", force=True)
+    assert ran("remove", "small").exit_code == 0
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")

@@ -225,6 +225,7 @@ def _print(report: TaskReport) -> None:
     for note in report.notes:
         console.print(f"{_INDENT}{note}")
     for failure in report.failures:
-        console.print(f"{_INDENT}{failure.check}: {failure.message}")
+        lines = filter(str.strip, failure.message.splitlines())
+        console.print(f"{_INDENT}{failure.check}: " + f"\n{_INDENT}  ".join(lines))
         for line in failure.output.rstrip().split("\n")[-_LINES_SHOWN:]:
             console.print(Text(f"{_INDENT}  {line}".rstrip(), "dim"))

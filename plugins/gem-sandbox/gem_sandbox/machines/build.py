@@ -28,7 +28,7 @@ from gem_workers.dockerfile import (
 from gem_workers.machine import Machine
 from gem_workers.untrusted_files import read_bytes
 
-__all__ = ["Recipe", "read_recipe"]
+__all__ = ["Recipe", "base_image", "read_recipe"]
 
 _COPIES = frozenset({"ADD", "COPY"})
 _ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
@@ -144,9 +144,22 @@ def read_recipe(folder: str | Path) -> Recipe:
     for step in steps:
         if problem := needs_engine(step):
             raise _refusal(place, step, problem)
+    return Recipe(place, tuple(steps), base_image(place, steps))
+
+
+def base_image(folder: Path, steps: Sequence[Instruction]) -> str:
+    """Return the name of the image that the only ``FROM`` of a Dockerfile names.
+
+    Args:
+        folder: The folder of the Dockerfile, for messages.
+        steps: Its instructions.
+
+    Raises:
+        ConfigError: It does not have one ``FROM``, or a variable in it has no value.
+    """
     bases = [step for step in steps if step.name == "FROM"]
     if len(bases) != 1:
-        raise ConfigError(f"{place / 'Dockerfile'}: it must have one FROM; it has {len(bases)}.")
+        raise ConfigError(f"{folder / 'Dockerfile'}: it must have one FROM; it has {len(bases)}.")
     variables = dict[str, str]()
     for step in steps:
         if step.name == "ARG":
@@ -154,8 +167,8 @@ def read_recipe(folder: str | Path) -> Recipe:
     words = substitute(bases[0].arguments, variables).split()
     base = [word for word in words if not word.startswith("--")]
     if not base:
-        raise _refusal(place, bases[0], "the image of FROM is a variable that has no value")
-    return Recipe(place, tuple(steps), base[0])
+        raise _refusal(folder, bases[0], "the image of FROM is a variable that has no value")
+    return base[0]
 
 
 def _refusal(folder: Path, step: Instruction, problem: str) -> ConfigError:

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Self
 
-__all__ = ["Cursor", "Entry", "make_folders", "opened", "remove", "walk"]
+__all__ = ["Cursor", "Entry", "make_folders", "opened", "remove", "remove_folder", "walk"]
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _GONE = (FileNotFoundError, NotADirectoryError)
@@ -164,6 +164,21 @@ def remove(folder: int, name: str) -> None:
                 rest.append(os.listdir(cursor.descriptor))
             except FileNotFoundError:
                 pass
+
+
+def remove_folder(path: str) -> None:
+    """Remove a folder with all that is in it, whatever the modes; nothing if there is none.
+
+    Raises:
+        OSError: Something cannot be removed.
+    """
+    above, name = os.path.split(path)
+    with contextlib.suppress(FileNotFoundError):
+        folder = os.open(above or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            remove(folder, name)
+        finally:
+            os.close(folder)
 
 
 def _enter_to_remove(cursor: Cursor, name: str) -> None:

@@ -87,8 +87,8 @@ class Bases:
         if place.is_absolute():
             if not place.is_dir():
                 raise ConfigError(
-                    f"{self._where}: {pattern!r} stands for {target!r}, which is no folder with a "
-                    f"root file system."
+                    f"{self._where}: {pattern!r} stands for {target!r}, which is not a folder "
+                    f"with a root file system."
                 )
             return Base(name, str(place), "", pattern, is_exact)
         try:

@@ -26,6 +26,7 @@ _FORMAT = "3"
 _LIMIT = 10 << 30
 _MEMORY = 8 << 30
 _PROCESSES = 4096
+_PROGRAMS = ("/usr/bin", "/usr/lib", "/usr/share/doc")
 _SHOWN = 200
 
 
@@ -135,8 +136,8 @@ def _identity(base: Base) -> tuple[str, ...]:
 
     Its time of modification is that of the archive it came from; nobody can set that of change.
     """
-    if not base.folder:
-        return ("",)
+    if not base.folder:  # installing a package changes these folders of the host
+        return tuple(str(Path(one).stat().st_ctime_ns) for one in _PROGRAMS if Path(one).is_dir())
     place = Path(base.folder)
     status = place.stat()
     return str(place.resolve()), str(status.st_ino), str(status.st_ctime_ns)

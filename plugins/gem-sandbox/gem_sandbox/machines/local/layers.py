@@ -22,7 +22,7 @@ from gem_core.errors import ConfigError, MachineError
 from gem_core.lifetimes import Lifetime
 from gem_core.records import json_value
 from gem_sandbox.machines.archive import OPAQUE
-from gem_sandbox.machines.trees import remove
+from gem_sandbox.machines.trees import remove_folder
 from gem_sandbox.machines.unpacking import unpack_layers
 
 __all__ = ["FILES", "Layer", "Layers", "has_path", "layers", "layers_folder", "remove_layers"]
@@ -80,7 +80,7 @@ def remove_layers(keys: Sequence[str]) -> None:
                 raise FileNotFoundError
             hidden = folder / f"{_UNFINISHED}removed-{key}-{os.getpid()}"
             (folder / key).rename(hidden)
-            _delete(hidden)
+            remove_folder(str(hidden))
         except OSError as error:
             raise ConfigError(f"The layer {key!r} cannot be removed: {error}.") from error
 
@@ -169,7 +169,7 @@ class Layers:
         yield layers_folder()
         if self._temporary is None:
             made = tempfile.mkdtemp(prefix="gem-layers-")
-            Lifetime(self, _delete, Path(made), what="folder of layers", error=MachineError)
+            Lifetime(self, remove_folder, made, what="folder of layers", error=MachineError)
             self._temporary = Path(made)
         yield self._temporary
 
@@ -191,14 +191,14 @@ def _make(root: Path, key: str, archive: IO[bytes], about: Mapping[str, Any]) ->
         if place.exists() and (there is None or [*map(list, there.below)] != about["below"]):
             old = made.with_name(f"{made.name}-old")
             place.rename(old)
-            _delete(old)
+            remove_folder(str(old))
         with contextlib.suppress(OSError):
             made.rename(place)
         if not (place / _ABOUT).is_file():
             raise OSError(f"{place} cannot be made")
     finally:
         if made.exists():
-            _delete(made)
+            remove_folder(str(made))
     return place
 
 
@@ -207,7 +207,7 @@ def _remove_unfinished(root: Path) -> None:
     for place in root.glob(f"{_UNFINISHED}*"):
         with contextlib.suppress(OSError):
             if place.stat().st_ctime < time.time() - _ABANDONED:
-                _delete(place)
+                remove_folder(str(place))
 
 
 def _places(folder: Path) -> Iterator[Path]:
@@ -227,13 +227,3 @@ def _read(place: Path) -> Layer | None:
         return Layer(place.name, step, size, used, made, below)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def _delete(folder: Path) -> None:
-    """Remove a folder with what is in it, of any depth and with any modes."""
-    with contextlib.suppress(FileNotFoundError):
-        above = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            remove(above, folder.name)
-        finally:
-            os.close(above)

@@ -1,11 +1,10 @@
 """What a Dockerfile needs that machines of ``local`` may not have, read from its text."""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 from gem_sandbox.machines.local.bases import Base
-from gem_workers.dockerfile import Instruction, needs_engine, read_dockerfile
+from gem_workers.dockerfile import Instruction, needs_engine
 
 __all__ = ["doubts", "why_engine"]
 
@@ -20,13 +19,8 @@ _FETCHES = re.compile(
 _SYSTEM = re.compile(r"\b(?:apt(?:-get)?|apk|dnf|yum|microdnf|zypper)\b")
 
 
-def why_engine(folder: Path) -> str:
-    """Return why only a container engine can carry out a Dockerfile; empty if others can.
-
-    Raises:
-        ConfigError: It cannot be read.
-    """
-    steps = read_dockerfile(folder)
+def why_engine(steps: Sequence[Instruction]) -> str:
+    """Return why only a container engine can carry out a Dockerfile; empty if others can."""
     for step in steps:
         if why := needs_engine(step):
             return f"Dockerfile line {step.line}: {why}"
@@ -34,20 +28,17 @@ def why_engine(folder: Path) -> str:
     return "" if stages == 1 else f"the Dockerfile has {stages} stages"
 
 
-def doubts(folder: Path, base: Base, *, has_network: bool) -> Iterator[str]:
+def doubts(steps: Sequence[Instruction], base: Base, *, has_network: bool) -> Iterator[str]:
     """Yield why a Dockerfile may fail, or make another image than it should.
 
     Args:
-        folder: The folder with the Dockerfile.
+        steps: The instructions of the Dockerfile.
         base: What it starts from.
         has_network: Whether its commands have a network.
-
-    Raises:
-        ConfigError: It cannot be read.
     """
     if base.description:
         yield f"the base is {base.description}"
-    for step in read_dockerfile(folder):
+    for step in steps:
         if step.name != "RUN":
             continue
         text = _text(step)

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import IO, Any, Literal, Self, TypeVar, cast
 
 from gem_core.errors import ConfigError, MachineError, SnapshotError
-from gem_core.lifetimes import Lifetime
+from gem_core.lifetimes import Lifetime, Lock
 from gem_sandbox.holder import Holder
-from gem_sandbox.machines.build import read_recipe
+from gem_sandbox.machines.build import base_image
 from gem_sandbox.machines.host_machine import HostMachine
 from gem_sandbox.machines.job_starter import Job
 from gem_sandbox.machines.local.bases import Base, Bases
@@ -29,8 +29,10 @@ from gem_sandbox.machines.local.outlook import doubts, why_engine
 from gem_sandbox.machines.local.server_process import ServerProcess
 from gem_sandbox.machines.local.skeleton import skeleton
 from gem_sandbox.machines.memory_file import memory_file
+from gem_sandbox.machines.roots.store import hold_root
 from gem_sandbox.machines.selection import Record, records
 from gem_sandbox.shared_pools import shared_pools
+from gem_workers.dockerfile import Instruction, read_dockerfile
 from gem_workers.machine import FileChange, MachineSnapshot, MachineSpec, Outlook, check_path
 
 __all__ = ["LocalMachine", "LocalProvider"]
@@ -94,9 +96,10 @@ class LocalProvider:
         """All images of these folders, those too that were built before a Dockerfile changed."""
         self._layers = Layers()
         self._server = shared_pools.lease(_KEY, ServerProcess)
-        self._lifetime = Lifetime(
-            self, shared_pools.release, _KEY, what="provider", error=MachineError
-        )
+        self._holding = Lock()
+        self._held: dict[str, int] = {}
+        """Locks on the roots that machines have, which are not removed meanwhile."""
+        self._lifetime = Lifetime(self, _release, self._held, what="provider", error=MachineError)
         self._machines: weakref.WeakSet[LocalMachine] = weakref.WeakSet()
 
     def prepare(self, spec: MachineSpec) -> None:
@@ -136,12 +139,16 @@ class LocalProvider:
         """
         if not spec.build:
             return self._base_of_image(spec.image)
-        name = read_recipe(spec.build).base
+        return self._base_of_steps(spec.build, read_dockerfile(Path(spec.build)))
+
+    def _base_of_steps(self, folder: str, steps: Sequence[Instruction]) -> Base:
+        name = base_image(Path(folder), steps)
         return self._bases.find(name) or Base(name, is_exact=False)
 
     def stand_in(self, spec: MachineSpec) -> str:
         """Return what stands in for the image of a spec; see ``ForesightedProvider``."""
-        return self.base_of(spec).description
+        built = self._built.get(spec.build)
+        return (self.base_of(spec) if built is None else built.base).description
 
     def outlook(self, spec: MachineSpec) -> Outlook:
         """Return whether machines of a spec can be had; see ``ForesightedProvider``."""
@@ -153,11 +160,11 @@ class LocalProvider:
                 if base.description:
                     return Outlook("may run", (f"the base is {base.description}",))
             return Outlook("runs")
-        folder = Path(spec.build)
-        if why := why_engine(folder):
+        steps = read_dockerfile(Path(spec.build))
+        if why := why_engine(steps):
             return Outlook("needs docker", (why,))
-        has_network = self._build_network == "host"
-        reasons = tuple(doubts(folder, self.base_of(spec), has_network=has_network))
+        base = self._base_of_steps(spec.build, steps)
+        reasons = tuple(doubts(steps, base, has_network=self._build_network == "host"))
         return Outlook("may run" if reasons else "runs", reasons)
 
     def _base_of_image(self, name: str) -> Base:
@@ -224,6 +231,9 @@ class LocalProvider:
         self._lifetime.check()
         if skips_installed is None:
             skips_installed = self.skips_installed
+        with self._holding:
+            if image.base.root and image.base.root not in self._held:
+                self._held[image.base.root] = hold_root(image.base.root)
         spec = spec.settled(workdir=image.workdir, user=image.user)
         machine = LocalMachine(self, spec, image, skips_installed=skips_installed)
         self._machines.add(machine)
@@ -315,6 +325,14 @@ class LocalProvider:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _release(held: dict[str, int]) -> None:
+    """Release the server of machines, and the roots that they had."""
+    shared_pools.release(_KEY)
+    for descriptor in held.values():
+        os.close(descriptor)
+    held.clear()
 
 
 def _checked_folders(folders: Mapping[str, str]) -> dict[str, str]:

@@ -20,7 +20,7 @@ from gem_core.caches import cache_folder
 from gem_core.errors import ConfigError, near_names
 from gem_core.records import json_value
 from gem_sandbox.machines.roots.unpack_image import resolved
-from gem_sandbox.machines.trees import remove, walk
+from gem_sandbox.machines.trees import remove_folder, walk
 
 __all__ = ["Root", "add_root", "find_root", "has_root", "new_folder", "remove_root", "roots"]
 
@@ -134,7 +134,7 @@ def new_folder() -> Iterator[Path]:
             (made / _FILES).mkdir(0o755)
             yield made / _FILES
     finally:
-        _delete(made)
+        remove_folder(str(made))
 
 
 @contextlib.contextmanager
@@ -148,13 +148,46 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def hold_root(name: str) -> int:
+    """Keep a root from being removed until the descriptor that is returned is closed.
+
+    Raises:
+        ConfigError: There is none of this name, or it is being removed.
+    """
+    place = find_root(name).folder.parent
+    descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise ConfigError(f"The root {name!r} is being removed.") from error
+    return descriptor
+
+
+@contextlib.contextmanager
+def _unused(name: str) -> Iterator[None]:
+    """Lock a root that is to go.
+
+    Raises:
+        ConfigError: Machines have it.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(_locked(_place(name)))
+        except OSError as error:
+            raise ConfigError(
+                f"The root {name!r} cannot be removed or made again while machines use it."
+            ) from error
+        yield
+
+
 def _remove_abandoned(above: Path) -> None:
     """Remove what processes that were killed have left."""
     for place in above.glob(f"{_UNFINISHED}*"):
         with contextlib.suppress(OSError):
             if place.stat().st_ctime < time.time() - _ABANDONED:
                 with _locked(place):
-                    _delete(place)
+                    remove_folder(str(place))
 
 
 def add_root(root: Root, files: Path, *, force: bool) -> Root:
@@ -166,7 +199,8 @@ def add_root(root: Root, files: Path, *, force: bool) -> Root:
         force: Whether it may take the place of another one.
 
     Raises:
-        ConfigError: It cannot be used, as it has no bash; or its name was taken meanwhile.
+        ConfigError: It cannot be used, as it has no bash; its name was taken meanwhile; or machines
+            use the one that has its name.
         OSError: It cannot be written.
     """
     if not _has_program(files, "bash"):
@@ -181,7 +215,8 @@ def add_root(root: Root, files: Path, *, force: bool) -> Root:
     place = _place(root.name)
     old = made.with_name(f"{made.name}-old")
     if place.exists() and (force or not has_root(root.name)):
-        place.rename(old)
+        with _unused(root.name):
+            place.rename(old)
     try:
         made.rename(place)
     except OSError as error:
@@ -193,7 +228,7 @@ def add_root(root: Root, files: Path, *, force: bool) -> Root:
     finally:
         if old.exists() and not place.exists():
             old.rename(place)
-        _delete(old)
+        remove_folder(str(old))
     return root
 
 
@@ -201,25 +236,16 @@ def remove_root(name: str) -> None:
     """Remove a root file system.
 
     Raises:
-        ConfigError: There is none of this name, or it cannot be removed.
+        ConfigError: There is none of this name, machines use it, or it cannot be removed.
     """
     place = find_root(name).folder.parent
     hidden = place.with_name(f"{_UNFINISHED}{name}-{os.getpid()}")
     try:
-        place.rename(hidden)
-        _delete(hidden)
+        with _unused(name):
+            place.rename(hidden)
+        remove_folder(str(hidden))
     except OSError as error:
         raise ConfigError(f"The root {name!r} cannot be removed: {error}.") from error
-
-
-def _delete(folder: Path) -> None:
-    """Remove a folder with what is in it, whatever the modes."""
-    with contextlib.suppress(FileNotFoundError):
-        above = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            remove(above, folder.name)
-        finally:
-            os.close(above)
 
 
 def _has_program(files: Path, name: str) -> bool:
