@@ -15,6 +15,7 @@ from gem_core.factory import make_call_format
 from gem_core.faults import boundary
 from gem_core.observation import text_of
 from gem_core.thoughts import after_thoughts
+from gem_core.tool import Function
 from gem_terminal.acting import ROOT, send, write_file
 from gem_terminal.functions import FUNCTIONS
 from gem_terminal.grading_info import note_grade, note_steps, note_unpaid
@@ -38,17 +39,17 @@ __all__ = ["TerminalEnv"]
 _BASH_BLOCK = re.compile(
     r"^```[ \t]*(?:bash|sh|shell|console)[ \t]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE
 )
-_FINISH = "finish"
 _HOW_BASH = (
     "You work in bash on a machine of your own. In each turn, write one block\n\n"
     "```bash\nyour commands\n```\n\n"
     "and you will see what they print. The directory, variables and jobs stay from turn to turn. "
     "If a command is still running after {timeout:g} seconds, the next block is typed into it; a "
     "block with only C-c interrupts it. When the task is done, write a block with only the word "
-    "finish."
+    "{finish}."
 )
 _HOW_CALLS = (
-    "You work on a machine of your own. Call functions to do so; call finish when the task is done."
+    "You work on a machine of your own. Call functions to do so; call {finish} when the task is "
+    "done."
 )
 _LIMITS = "You have {turns} turns, and {seconds:g} seconds for all commands together."
 _STEPS = (
@@ -58,7 +59,7 @@ _STEPS = (
 _NEXT = "Step {number} of {count}: {name}. {limits}\n\n{instruction}\n"
 _NO_COMMAND = "This answer contains no command. Write one ```bash block."
 _SKIPPED = "[not run]"
-_HARMLESS = ("ls", "pwd", "cat /etc/os-release", "find . | sort | head", "finish")
+_HARMLESS = ("ls", "pwd", "cat /etc/os-release", "find . | sort | head")
 _TOOL = "terminal"
 _NO_CALL = "This answer contains neither a call nor a ```bash block."
 
@@ -117,8 +118,10 @@ class TerminalEnv(BaseEnv):
 
     blocking = True
     unseeded_info = frozenset({"seconds", "verifier_output"})
-    finish_action = f"```bash\n{_FINISH}\n```"
-    """The action that ends the episode and has it graded."""
+    finish_name: ClassVar[str] = "finish"
+    """The function, or the word in a block, that ends the episode and has it graded."""
+    functions: ClassVar[tuple[Function, ...]] = FUNCTIONS
+    """What an agent can call, with a call format."""
     shared: ClassVar[tuple[str, ...]] = ("_tasks", "_provider", "_verifier", "_format", "_catalog")
 
     def __init__(
@@ -153,13 +156,13 @@ class TerminalEnv(BaseEnv):
         if instructions not in {"text", "schemas"}:
             raise ConfigError(f"instructions must be 'text' or 'schemas'; got {instructions!r}.")
         super().__init__()
-        self._tasks = find_tasks(tasks, data)
+        self._tasks = self.find_tasks(tasks, data)
         self._provider = (
             machine if isinstance(machine, MachineProvider) else make_machine_provider(machine)
         )
-        self._verifier = Verifier(self._provider, carry=carry)
+        self._verifier = self.make_verifier(self._provider, carry)
         self._format = None if call_format is None else _format(call_format)
-        self._catalog = Catalog({_TOOL: FUNCTIONS})
+        self._catalog = Catalog({_TOOL: self.functions})
         self.instructions = instructions
         self.max_turns = max_turns
         self.command_timeout = command_timeout
@@ -175,6 +178,19 @@ class TerminalEnv(BaseEnv):
         self._is_running = False
         self._is_forgeable = False
         self._directory = ""
+
+    def find_tasks(self, tasks: str | Tasks, data: str | Path | None) -> Tasks:
+        """Return the source of the tasks; see ``tasks`` and ``data``."""
+        return find_tasks(tasks, data)
+
+    def make_verifier(self, provider: MachineProvider, carry: Carry) -> Verifier:
+        """Return what grades machines of a provider."""
+        return Verifier(provider, carry=carry)
+
+    @property
+    def finish_action(self) -> str:
+        """The action that ends the episode and has it graded."""
+        return self.bash(self.finish_name)
 
     @property
     def is_running(self) -> bool:
@@ -215,16 +231,16 @@ class TerminalEnv(BaseEnv):
         if idx is not None:
             info["idx"] = idx
         if self._format is not None and self.instructions == "schemas":
-            info["tool_schemas"] = [function.to_openai() for function in FUNCTIONS]
+            info["tool_schemas"] = [function.to_openai() for function in self.functions]
         return self._first_observation(task), info
 
     def _first_observation(self, task: TerminalTask) -> str:
         if self._format is None:
-            how = _HOW_BASH.format(timeout=self.command_timeout)
-        elif self.instructions == "schemas":
-            how = _HOW_CALLS
+            how = _HOW_BASH.format(timeout=self.command_timeout, finish=self.finish_name)
         else:
-            how = f"{_HOW_CALLS}\n\n{self._format.instructions(FUNCTIONS)}"
+            how = _HOW_CALLS.format(finish=self.finish_name)
+            if self.instructions != "schemas":
+                how = f"{how}\n\n{self._format.instructions(self.functions)}"
         steps = f"\n{_STEPS.format(count=len(task.steps))}" if task.steps else ""
         return f"{how}\n{self._limits}{steps}\n\n{self.instruction}\n"
 
@@ -286,7 +302,7 @@ class TerminalEnv(BaseEnv):
                 return self._lost(error, info)
             outputs.append(output)
             calls.append(call)
-            is_finished = request.function == _FINISH
+            is_finished = request.function == self.finish_name and call["ok"]
             if is_finished or self.seconds >= self.seconds_allowed:
                 break
         if calls:
@@ -386,8 +402,8 @@ class TerminalEnv(BaseEnv):
         if block is None:
             return Reading(action, (), text)
         command = block[1].rstrip("\n")
-        if command.strip() == _FINISH:
-            request = Request(_FINISH)
+        if command.strip() == self.finish_name:
+            request = Request(self.finish_name)
         else:
             request = Request("shell", {"command": command})
         shown = text[: start + block.end()]
@@ -403,20 +419,34 @@ class TerminalEnv(BaseEnv):
             "output": problem,
             "ok": not problem,
         }
-        if problem or request.function == _FINISH:
+        if problem or request.function == self.finish_name:
             return problem, call
         begin = time.monotonic()
         with boundary("sandbox"):
             try:
-                if request.function == "shell":
-                    output, record = self._shell(**request.arguments)
-                else:
-                    output, record = write_file(self.machine, **request.arguments)
+                output, record = self.call(request.function, request.arguments)
             except MachineError as error:
                 self.machine.processes()  # raises if the machine itself has ended
                 output, record = str(error), {"output": str(error), "ok": False}
         self.seconds += time.monotonic() - begin
         return output, {**call, **record}
+
+    def call(self, function: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Carry out a call of the agent.
+
+        Args:
+            function: The name of one of ``functions``, but not ``finish``.
+            arguments: Its arguments, which fit its schema.
+
+        Returns:
+            What the agent reads, and what is added to ``info["tool_calls"]``.
+
+        Raises:
+            MachineError: It cannot be carried out; the message is what the agent reads.
+        """
+        if function == "shell":
+            return self._shell(**arguments)
+        return write_file(self.machine, **arguments)
 
     def _shell(self, command: str, timeout: float | None = None) -> tuple[str, dict[str, Any]]:
         left = max(0.0, self.seconds_allowed - self.seconds)
@@ -474,7 +504,7 @@ class TerminalEnv(BaseEnv):
 
     def sample_random_action(self) -> Action:
         """Return an answer with a harmless command."""
-        return self.bash(self.action_rng.choice(_HARMLESS))
+        return self.bash(self.action_rng.choice((*_HARMLESS, self.finish_name)))
 
     def get_state(self) -> dict[str, Any]:
         """Return the state; that of the machine is its files and its shell."""
@@ -499,11 +529,15 @@ class TerminalEnv(BaseEnv):
         task = progress.step.task
         machine = self._provider.start(_agents_machine(task), saved)
         try:
-            begin_services(machine, task)
+            self.prepare_machine(machine, task)
         except BaseException:
             machine.close()
             raise
         return machine
+
+    def prepare_machine(self, machine: Machine, task: TerminalTask) -> None:
+        """Begin on an agent's machine what runs beside the agent, before it sees the machine."""
+        begin_services(machine, task)
 
     def _close_machine(self) -> None:
         machine, self._machine = self._machine, None

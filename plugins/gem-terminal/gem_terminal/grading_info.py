@@ -27,6 +27,7 @@ def note_grade(info: Info, question: str, grade: Grade) -> None:
         info["left_behind"] = list(grade.left[:_LISTED])
     if grade.ended_by:
         info["ended_by"] = grade.ended_by
+    info |= grade.details
 
 
 def note_unpaid(info: Info, question: str, reason: str) -> None:

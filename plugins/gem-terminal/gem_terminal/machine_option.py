@@ -9,21 +9,28 @@ import yaml
 from gem_core.errors import ConfigError
 from gem_workers.machine import MachineProvider, make_machine_provider
 
-__all__ = ["machine_option"]
+__all__ = ["machine_option", "read_machine"]
 
 
-def _made(_: click.Context, __: click.Parameter, text: str) -> MachineProvider:
+def read_machine(text: str) -> str | dict[str, Any]:
+    """Return the id of a provider, or the mapping with its parameters, that an option gives.
+
+    Raises:
+        ConfigError: It is neither.
+    """
     try:
         value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(
-            f"--machine is an id or a mapping such as {{id: local, installed: skip}}; got {text!r}."
-        ) from error
+    except yaml.YAMLError:
+        value = None
     if not isinstance(value, str | dict):
         raise ConfigError(
             f"--machine is an id or a mapping such as {{id: local, installed: skip}}; got {text!r}."
         )
-    return make_machine_provider(value)
+    return value
+
+
+def _made(_: click.Context, __: click.Parameter, text: str) -> MachineProvider:
+    return make_machine_provider(read_machine(text))
 
 
 def machine_option(function: Callable[..., Any]) -> Any:

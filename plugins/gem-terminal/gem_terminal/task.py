@@ -117,7 +117,7 @@ class TerminalTask:
                 raise ConfigError(f"{name} must be a number of seconds above 0; got {value!r}.")
         if self.mode not in {"fresh", "shared"}:
             raise ConfigError(f"mode must be 'fresh' or 'shared'; got {self.mode!r}.")
-        self._check_reward()
+        self.check_reward()
         for path in (*self.tests, *self.solution):
             _check_relative(path)
 
@@ -165,7 +165,8 @@ class TerminalTask:
         lines.append(" ".join([*variables, "bash /solution/solve.sh"]))
         return "\n".join(lines)
 
-    def _check_reward(self) -> None:
+    def check_reward(self) -> None:
+        """Raise ``ConfigError`` unless the task has what its ``reward`` comes from."""
         if self.reward not in _REWARDS:
             raise ConfigError(f"reward must be one of {', '.join(_REWARDS)}; got {self.reward!r}.")
         if self.step_reward not in _STEP_REWARDS:

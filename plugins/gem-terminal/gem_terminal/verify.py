@@ -63,6 +63,7 @@ class Grade:
         ended_by: Why the agent's files or programs kept the tests from giving a reward, which is
             then 0; empty if the tests gave it.
         missing: Modules and commands that were not found while the tests ran.
+        details: What else ``info`` says at the end of the episode.
     """
 
     reward: float
@@ -74,6 +75,7 @@ class Grade:
     changes: Mapping[str, Any] = field(default_factory=dict)
     ended_by: str = ""
     missing: frozenset[str] = frozenset()
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 class _Image(NamedTuple):
@@ -177,15 +179,15 @@ class Verifier:
 
     def _grade(self, machine: Machine, task: TerminalTask) -> Grade:
         if task.mode == "shared":
-            return self._run(machine, task)
+            return self.run_tests(machine, task)
         machine.kill_all()
         spec = _grading_spec(task, machine.spec)
         if task.verifier_machine is not None:
             with self._start(spec) as apart:
-                carried = self._carried(task, spec)
+                carried = self.carried_files(task, spec)
                 left = copy_artifacts(machine, apart, task.artifacts, carried)
-                return replace(self._run(apart, task), left=left)
-        carried = self._carried(task, spec)
+                return replace(self.run_tests(apart, task), left=left)
+        carried = self.carried_files(task, spec)
         changes = ChangedFiles.on(machine)
 
         def keeps(change: FileChange) -> bool:
@@ -197,7 +199,7 @@ class Verifier:
                 if path in carried.left or not carried.would_keep(path):
                     fresh.write(path, content)
             begin_services(fresh, task)
-            grade = self._run(fresh, task)
+            grade = self.run_tests(fresh, task)
             return replace(grade, left=tuple(carried.left), changes=changes.to_info())
 
     def _start(self, spec: MachineSpec, snapshot: MachineSnapshot | None = None) -> Any:
@@ -205,7 +207,13 @@ class Verifier:
         roomy = replace(spec, disk=spec.disk + _ROOM, memory=spec.memory + _ROOM)
         return contextlib.closing(self._provider.start(roomy, snapshot))
 
-    def _carried(self, task: TerminalTask, spec: MachineSpec) -> CarriedFiles:
+    def carried_files(self, task: TerminalTask, spec: MachineSpec) -> CarriedFiles:
+        """Return what decides about each file of the agent.
+
+        Args:
+            task: The task.
+            spec: That of the machine that grades.
+        """
         modules, env = frozenset[str](), spec.env
         if task.reward != "checks":  # which run no program in a folder of the agent
             image = self._image(spec)
@@ -248,7 +256,7 @@ class Verifier:
                     if step.task.verifier_machine is None:
                         begin_services(machine, step.task)
                         begin_step(machine, step)
-                    self._untouched[key] = self._run(machine, step.task)
+                    self._untouched[key] = self.run_tests(machine, step.task)
                 except (GradingError, MachineError) as error:
                     self._untouched[key] = error.with_traceback(None)  # it would keep the machine
         return self._untouched[key]
@@ -272,7 +280,17 @@ class Verifier:
             except (GradingError, MachineError, SnapshotError):
                 return False
 
-    def _run(self, machine: Machine, task: TerminalTask) -> Grade:
+    def run_tests(self, machine: Machine, task: TerminalTask) -> Grade:
+        """Run the tests of a task on the machine that grades; return what they say.
+
+        Args:
+            machine: The machine, with what was carried to it.
+            task: The task.
+
+        Raises:
+            GradingError: They say nothing.
+            MachineError: The machine failed.
+        """
         start = time.monotonic()
         if task.reward == "checks":
             failed = failed_checks(machine, task.checks)

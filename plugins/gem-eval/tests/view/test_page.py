@@ -523,6 +523,8 @@ class TestATerminal:
             "left_behind": "nothing",
             "verifier_output": {"a": 1},
             "tool_calls": "none",
+            "patch": 7,
+            "results": "none",
         }
         with TrajectoryFile(path) as file:
             file.append(odd)
@@ -536,6 +538,55 @@ class TestATerminal:
 def rows_of(table):
     """Return the rows of a table as lists of texts."""
     return [row.locator("th, td").all_inner_texts() for row in table.locator("tr").all()]
+
+
+class TestARepository:
+    """The end of an episode in a repository."""
+
+    PATCH = (
+        "diff --git a/m.py b/m.py\n--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-x < <b>1</b>\n+x <= 1\n"
+    )
+    RESULTS = (
+        {
+            "test": "t.py::test_a",
+            "expression": "f(1)",
+            "expected": "1",
+            "before": "2",
+            "after": "1",
+        },
+        {
+            "test": "t.py::test_b",
+            "expression": "f(2)",
+            "expected": "4",
+            "before": "2",
+            "after": "3",
+        },
+    )
+
+    @pytest.fixture
+    def page(self, open_page, tmp_path):
+        """Show an episode with a patch and results."""
+        path = tmp_path / "run.jsonl"
+        odd = odd_trajectory("x")
+        odd.turns[0].info = {"patch": self.PATCH, "results": list(self.RESULTS)}
+        with TrajectoryFile(path) as file:
+            file.append(odd)
+        with serving(path) as server:
+            yield open_page(f"{server.url}#/episode/0-0")
+
+    def test_the_patch_is_shown_in_colours(self, page):
+        """Its text is not taken for HTML."""
+        assert page.locator(".patch .patch-old").all_inner_texts() == ["-x < <b>1</b>"]
+        assert page.locator(".patch .patch-new").all_inner_texts() == ["+x <= 1"]
+
+    def test_what_came_before_and_after_stands_beside_what_was_expected(self, page):
+        """What is right now is told from what is not."""
+        assert rows_of(page.locator("table.changes"))[1:] == [
+            ["t.py test_a"],
+            ["✓1. f(1)", "2", "1", ""],
+            ["t.py test_b"],
+            ["✗2. f(2)", "2", "3", "4"],
+        ]
 
 
 class TestADialogue:

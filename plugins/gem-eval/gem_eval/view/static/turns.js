@@ -5,6 +5,7 @@ import { el, labelled, present } from "./dom.js";
 import { actionText, boardBlock, rewardMarks, textAfter } from "./film.js";
 import { counted, decimal, duration, fixed, isNumber } from "./format.js";
 import { problemsOf, turnName } from "./marks.js";
+import { patchBlock, resultsTable } from "./patch.js";
 import { stack } from "./plots.js";
 import { changedFiles, terminalCall } from "./terminal.js";
 import { asText, block, copyButton, folded, shown } from "./text.js";
@@ -30,6 +31,8 @@ const INFO_LOOKS = [
   ["tool_messages", () => document.createDocumentFragment()],
   ["rewards", rewardParts],
   ["db_diff", (value) => titled("Changes of the database", isChanges(value) ? changesTable(value) : null)],
+  ["patch", (value) => titled("Changes of the source", patchBlock(value))],
+  ["results", (value) => titled("Tests", resultsTable(value))],
   ["changed_files", (value) => titled("Files changed", changedFiles(value))],
   ["left_behind", (value) => titled("Files left out of grading", pathList(value))],
   ["suffix", (value) => (typeof value === "string" ? titled("Text after the history", value ? block(value) : null) : null)],
