@@ -1,0 +1,1 @@
+"""Software engineering for gem-core: repositories with bugs, made without end."""
