@@ -27,6 +27,7 @@ SUITES = {
     "sampling": "what a local sampler adds to the forward passes of its model",
     "serve": "the server of environments: CPU a step, idle sessions, lost connections",
     "soak": "the server of environments through restarts: lost episodes, and what stays open",
+    "swe": "software engineering: usable bugs, starts, gradings, forks",
     "tau": "dialogues over a database: import, resets, episodes, digests, memory",
     "trl": "GRPO steps of gem-train and of TRL",
     "webshop": "WebShop: speed, memory, a large catalogue, and the original beside it",

@@ -45,6 +45,7 @@ PAGES = {
     "mcp": "mcp.md",
     "qa": "tasks.md",
     "rg": "reasoning-gym.md",
+    "swe": "swe.md",
     "tau": "dialogues.md",
     "terminal": "terminal-tasks.md",
     "tools": "dialogues.md#tool-worlds",

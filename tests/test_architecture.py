@@ -18,7 +18,9 @@ PROJECTS = {
 OURS = {"gem": "gem-compat"} | {
     one["name"].replace("-", "_"): one["name"] for one in PROJECTS.values()
 }
-BROUGHT_ALONG = re.compile(r"harness/programs/|world_samples/|testing/|pytest_plugin|/template/")
+BROUGHT_ALONG = re.compile(
+    r"harness/programs/|repositories/|world_samples/|testing/|pytest_plugin|/template/"
+)
 """Modules that only run where what they import is: in an agent program, in tests."""
 
 

@@ -104,8 +104,9 @@ def test_no_test_or_script_is_in_a_wheel(wheels, subtests):
             tests = [
                 file for file in files if "/tests/" in file or Path(file).name.startswith("test_")
             ]
-            template = "gem_core/template/"  # what `gem-core new` writes
-            tests = [file for file in tests if not file.startswith(template)]
+            # What `gem-core new` writes, and repositories that agents get with their tests.
+            brought = ("gem_core/template/", "gem_swe/repositories/")
+            tests = [file for file in tests if not file.startswith(brought)]
             assert not [file for file in tests if not belongs_to_a_task(file, files)]
             tops = {file.split("/")[0] for file in files if ".dist-info/" not in file}
             assert not tops & {"tests", "scripts", "docs", "benchmarks"}

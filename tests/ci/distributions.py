@@ -16,6 +16,8 @@ FILE = ROOT / "pyproject.toml"
 ALONE = "gem-compat"
 """The distribution whose package, ``gem``, would take the place of gem-llm's: it is not in
 ``gem-core[all]``, and it may import the plugins."""
+ABOVE = ["gem-swe"]
+"""Those that may import other plugins: environments of gem-swe are terminal environments."""
 
 
 def main() -> None:
@@ -45,7 +47,9 @@ def listed(text: str) -> str:
     text = _replaced(text, r"(?<=^all = \[\n)(?:  \"gem-.*\n)+", lines)
     text = _replaced(text, r"(?<=^mypy_path = ).*", f'"{bases}"')
     text = _replaced(text, r"(?<=^root_packages = ).*", str(packages).replace("'", '"'))
-    return _replaced(text, r'^  "gem_adapters \| .*', f'  "{" | ".join(map(_package, others))}",')
+    tiers = [ABOVE, [name for name in others if name not in ABOVE]]
+    layers = "".join(f'  "{" | ".join(map(_package, tier))}",\n' for tier in tiers)
+    return _replaced(text, r'(?<=^  "gem",\n)(?:  "gem_.*\n)+?(?=  "gem_rollout )', layers)
 
 
 def _names(folder: str) -> list[str]:

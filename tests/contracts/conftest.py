@@ -5,6 +5,7 @@ import inspect
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -60,6 +61,9 @@ TABLE: list[tuple[Callable[[EnvSpec], bool], Callable[[int], tuple[str, Any]]]] 
 def rows_for(spec: EnvSpec) -> list[dict[str, Any]]:
     keys = {name: one.default for name, one in inspect.signature(spec.load()).parameters.items()}
     keys |= spec.kwargs
+    if keys.get("tasks") == "rows":  # of repositories
+        lines = files("gem_swe").joinpath("sample.jsonl").read_text("utf-8").splitlines()
+        return [json.loads(line) for line in lines[::20]]
     answer_key = keys["answer_key" if "answer_key" in keys else "test_key"]
     make = next(make for fits, make in TABLE if fits(spec))
     rows = []

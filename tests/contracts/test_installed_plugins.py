@@ -7,11 +7,14 @@ from selection import thorough
 from gem_core.plugins import load_plugins
 from gem_core.testing import ENV_CHECKS, check_env, check_plugin
 
-LONG = {"mcp", "terminal"}
+LONG = {"mcp", "swe", "terminal"}
 """Environments that start a process or a machine for each episode."""
 ALONE = ("odd_actions", "snapshots")
 """Checks that have a test of their own in these environments."""
-LEFT_TO_NIGHTLY = {"gem-math", "gem-sandbox", "mcp:MCPMark", "mcp:Postgres-Sample"}
+LEFT_TO_NIGHTLY = {
+    *("gem-math", "gem-sandbox", "mcp:MCPMark", "mcp:Postgres-Sample"),
+    *("swe:Custom", "swe:Generated-easy", "swe:Generated-hard", "swe:Gym", "swe:Verified"),
+}
 """Plugins and ids whose graders, machines and databases take half a minute or more to check."""
 
 
