@@ -4,7 +4,7 @@ import { changesTable } from "./database.js";
 import { el } from "./dom.js";
 import { copyButton, shown } from "./text.js";
 
-const KINDS = [
+const LINE_KINDS = [
   ["diff ", "patch-file"],
   ["--- ", "quiet"],
   ["+++ ", "quiet"],
@@ -18,7 +18,7 @@ export function patchBlock(patch) {
   if (typeof patch !== "string") return null;
   if (!patch) return el("p", { class: "quiet" }, "(nothing changed)");
   const lines = patch.replace(/\n$/, "").split("\n").map((line) => {
-    const [, kind] = KINDS.find(([start]) => line.startsWith(start)) ?? [];
+    const [, kind] = LINE_KINDS.find(([start]) => line.startsWith(start)) ?? [];
     return el("div", kind ? { class: kind } : {}, shown(line || " "));
   });
   return el("div", { class: "block" }, el("div", { class: "text code patch", tabindex: "0" }, lines), copyButton(patch));
