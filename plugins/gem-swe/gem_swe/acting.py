@@ -90,7 +90,7 @@ def edit(machine: Machine, path: str, old: str, new: str) -> tuple[str, dict[str
 def _place(machine: Machine, path: str) -> str:
     is_text = "\0" not in path and not re.search("[\ud800-\udfff]", path)
     if not path or not is_text or len(path) > _LONGEST_PATH:
-        raise MachineError(f"This is no path: {path[:100]!r}.")
+        raise MachineError(f"This is not a valid path: {path[:100]!r}.")
     return posixpath.normpath(posixpath.join(machine.spec.workdir, path))
 
 

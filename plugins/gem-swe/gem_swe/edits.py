@@ -30,14 +30,14 @@ def applied(files: Mapping[str, bytes], edits: Iterable[Edit]) -> dict[str, byte
     """Return files with edits, whose places are those of the files as they are given.
 
     Raises:
-        ConfigError: There is no such file or place, or two edits overlap.
+        ConfigError: An edit is outside of its file, or two overlap.
     """
     changed = dict(files)
     last: Edit | None = None
     for edit in sorted(edits, reverse=True):
         content = files.get(edit.path)
         if content is None or not 0 <= edit.start <= edit.end <= len(content):
-            raise ConfigError(f"There is no such place to edit: {edit}.")
+            raise ConfigError(f"This edit is outside of its file: {edit}.")
         if last is not None and last.path == edit.path and last.start < edit.end:
             raise ConfigError(f"Edits overlap: {edit} and {last}.")
         before, after = changed[edit.path][: edit.start], changed[edit.path][edit.end :]

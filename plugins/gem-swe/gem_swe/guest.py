@@ -164,7 +164,7 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w")
     out.write("started\n")
     out.flush()
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what the repository prints is no observation
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # its prints are not observations
     sys.path.insert(0, top)
 
     def late(*_: object) -> None:
@@ -183,7 +183,7 @@ def main() -> None:
         for test_id, test, observer in tests:
             out.write(json.dumps([test_id, _run(test, observer, seconds)]) + "\n")
     out.flush()
-    os._exit(0)  # what the repository registered to run at exit is no test
+    os._exit(0)  # without the exit handlers of the repository
 
 
 if __name__ == "__main__":

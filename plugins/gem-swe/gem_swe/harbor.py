@@ -64,7 +64,7 @@ def write_harbor(made: MadeFolder, folder: Path) -> int:
         folder: The folder to write into; folders of tasks that are there are written again.
 
     Raises:
-        ConfigError: There are no tasks.
+        ConfigError: The folder has no tasks.
         OSError: A file cannot be written.
     """
     tasks = made.tasks()

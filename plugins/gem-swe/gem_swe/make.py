@@ -180,7 +180,7 @@ class Maker:
             return suite.run(machine, timeout=timeout)
 
     def _candidates(self) -> Iterator[tuple[Mutation, ...]]:
-        """Yield bugs without end or until there are no more, each kind as often as another."""
+        """Yield bugs, each kind about as often; those of several places never end."""
         random = Random(f"swe make {self._seed}")
         by_operator: dict[str, list[Mutation]] = {}
         for path in self.repository.source:

@@ -124,7 +124,7 @@ def _is_error(got: Any, expected: Sequence[str], wanted: str) -> bool:
     """Return whether an error of a class, or of one that is derived from it, was raised.
 
     The names of a class and of those that it is derived from come in order. From the wanted one on
-    they must be those that were expected: a list of all names there are is no error.
+    they must be those that were expected, so a list of every possible name does not count.
     """
     if not isinstance(got, dict) or got.keys() != {"raised", "message"}:
         return False
@@ -142,7 +142,7 @@ def _decoded(value: Any) -> Any:
         return value
     ((kind, inner),) = value.items()
     if kind == "raised":
-        raise ValueError("an error is no value")
+        raise ValueError("an error is not a value")
     decode = _DECODERS.get(kind)
     return (f"?{kind}", str(inner)) if decode is None else decode(inner)
 
@@ -206,7 +206,7 @@ def shown(value: Any, limit: int = _SHOWN) -> str:
 
 
 def plain_text(text: str) -> str:
-    """Return a text that can be written to a file: without halves of characters."""
+    """Return a text without lone surrogates, which cannot be written to a file."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

@@ -38,8 +38,6 @@ print(json.dumps({
     }),
 }))
 """
-
-
 _COPIES = ("{}", "{}.py", "{}.*.so", "{}.pyc", "{}-*.egg", "__pycache__/{}.*.pyc")
 """Where a module may be, below a folder of packages."""
 

@@ -71,7 +71,7 @@ def unknowable_in(
         hidden: The ids of the tests that the agent does not see.
         shown: The failures in the statement.
     """
-    given = repository.probed.sources.values()  # what is made of a test's input is no secret
+    given = repository.probed.sources.values()  # the inputs of tests are not secret
     return unknowable_texts(
         {path: repository.files[path] for path in repository.source},
         {path: without_tests(path, content, hidden) for path, content in files.items()},

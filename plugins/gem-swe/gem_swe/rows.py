@@ -87,7 +87,7 @@ def check_row(row: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]
     if is_ours:
         return _tests(row, "FAIL_TO_PASS"), ()
     if plain_text(str(row["patch"])) != str(row["patch"]):
-        raise DataError(f"{row['instance_id']}: its patch has halves of characters.")
+        raise DataError(f"{row['instance_id']}: its patch has lone surrogates.")
     failing, passing = (_tests(row, one) for one in ("FAIL_TO_PASS", "PASS_TO_PASS"))
     others = [one for one in (*failing, *passing) if not _TEST.fullmatch(one)]
     if not failing or others:

@@ -103,7 +103,8 @@ class PytestSuite:
     """Tests that pytest runs, in the process of the code that they test.
 
     With them runs one that must fail. If it does not, or says nothing, all tests count as failed:
-    code that lets every test pass lets this one pass too. It is no proof, see ``forgeable``.
+    code that makes every test pass makes this one pass too. This is not a proof, see
+    ``forgeable``.
 
     Args:
         files: Test files, by path: they are written before the tests run.

@@ -86,7 +86,7 @@ def test_a_row_names_its_tests_and_its_image():
         ({"image_name": ""}, "names the image"),
         ({"image_name": "a\nRUN b"}, "not the name of an image"),
         ({"patch": None}, "has no 'patch'"),
-        ({"patch": "\ud800"}, "halves of characters"),
+        ({"patch": "\ud800"}, "lone surrogates"),
         ({"repo": "ledger", "bug_patch": "x"}, "has no 'hidden'"),
         ({"FAIL_TO_PASS": ["--co.py::x"]}, "not a test of pytest"),
         ({"FAIL_TO_PASS": ["/etc/a.py::x"]}, "not a test of pytest"),

@@ -580,7 +580,7 @@ class TestARepository:
         assert page.locator(".patch .patch-new").all_inner_texts() == ["+x <= 1"]
 
     def test_what_came_before_and_after_stands_beside_what_was_expected(self, page):
-        """What is right now is told from what is not."""
+        """Tests that pass now look different from those that still fail."""
         assert rows_of(page.locator("table.changes"))[1:] == [
             ["t.py test_a"],
             ["✓1. f(1)", "2", "1", ""],
